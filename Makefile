@@ -1,0 +1,61 @@
+# Everything a developer does here. `make` alone lists it.
+
+.DEFAULT_GOAL := help
+SHELL := /bin/sh
+.SUFFIXES:
+.PHONY: help install demo test test-quick lint format lock clean
+
+# Paths are relative, so that a folder with spaces in its name works.
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/installed
+
+# The first Python that is new enough. `make install PYTHON=/path/to/python` chooses another.
+PYTHON ?=
+NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 10))
+NO_PYTHON := Tidegate needs Python 3.10 or newer, which is not on the PATH: install one (Debian, Ubuntu: apt install python3 python3-venv; macOS: brew install python) or name it with make install PYTHON=/path/to/python3.
+NO_VENV := This Python cannot make a virtual environment: install its venv module (Debian, Ubuntu: apt install python3-venv) or name another Python with make install PYTHON=/path/to/python3.
+
+help: ## List what can be made
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
+
+install: $(STAMP) ## Prepare .venv with everything pinned in requirements.lock; quick when nothing changed
+
+demo: $(STAMP) ## Watch Tidegate work on an embedded PostgreSQL: no server, no configuration, no root
+	@$(BIN)/tidegate demo
+
+test: lint ## Lint, then run every test
+	$(BIN)/python -m pytest
+
+test-quick: $(STAMP) ## Run the tests that need no Spark
+	$(BIN)/python -m pytest -m "not spark and not slow"
+
+lint: $(STAMP) ## Check rules, format and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(STAMP) ## Mend what can be mended: imports, format
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+lock: $(STAMP) ## Pin every dependency anew, with hashes, in requirements.lock
+	$(BIN)/uv pip compile pyproject.toml --all-extras --group dev --universal --python-version 3.10 \
+	  --generate-hashes --upgrade --quiet --custom-compile-command "make lock" --output-file requirements.lock
+
+clean: ## Remove .venv and what the tools left
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis spark-warehouse artifacts
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(STAMP): requirements.lock pyproject.toml
+	@found=; \
+	for python in $(if $(PYTHON),"$(PYTHON)",python3 python3.13 python3.12 python3.11 python3.10); do \
+	  if "$$python" -c '$(NEW_ENOUGH)' 2>/dev/null; then found=$$python; break; fi; \
+	done; \
+	if [ -z "$$found" ]; then echo "$(NO_PYTHON)" >&2; exit 1; fi; \
+	if ! $(BIN)/python -c 'import pip; $(NEW_ENOUGH)' 2>/dev/null; then \
+	  rm -rf $(VENV); \
+	  if ! "$$found" -m venv $(VENV) >/dev/null 2>&1; then rm -rf $(VENV); echo "$(NO_VENV)" >&2; exit 1; fi; \
+	fi
+	@.ci/install
+	@touch $@

@@ -1,0 +1,279 @@
+"""The door that every other door uses: a project, and one table of it.
+
+>>> from tidegate import Tidegate
+>>> tidegate = Tidegate.from_file("tidegate.yml")          # doctest: +SKIP
+>>> tidegate.run()                                         # doctest: +SKIP
+<run r-20260105-060001-3fa9c1: done, 100,000 rows landed, 100,000 loaded, 6.2 s>
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tidegate._version import __version__
+from tidegate.changes.partition import DAILY, Request
+from tidegate.config import Project, load_project
+from tidegate.errors import ConfigError, RunFailed
+from tidegate.lakes.parquet import ParquetLake
+from tidegate.model.evidence import PartitionEvidence
+from tidegate.model.plan import Plan
+from tidegate.model.report import RunReport
+from tidegate.model.scope import Scope
+from tidegate.model.status import TableStatus
+from tidegate.ops.adopt import Adoption
+from tidegate.ops.cleanup import HOURS_BEFORE_A_WORKSPACE_IS_DEAD, Cleaned, clean
+from tidegate.ops.forget import forget
+from tidegate.ops.init import propose_file
+from tidegate.plugins import database
+from tidegate.runs.executor import Executor, Places
+from tidegate.runs.listener import Boundary, Listener
+from tidegate.runs.planner import as_plan
+from tidegate.runs.status import status_of
+from tidegate.runs.tables import ResolvedTable
+from tidegate.runs.verifier import Verifier, values_that_differ
+from tidegate.spark.engine import Engine
+from tidegate.state.ledger import Ledger
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["TableSync", "Tidegate", "propose_file"]
+
+
+class Tidegate:
+    """A project: one source, one lake, one target, and the tables that are kept in step.
+
+    Spark starts only when rows must move, unless a session is handed in; it ends with `close()` or the `with` block.
+    """
+
+    def __init__(
+        self,
+        *,
+        source: str,
+        target: str,
+        lake: str | Path | Mapping[str, Any],
+        tables: Mapping[str, Any],
+        spark: SparkSession | Mapping[str, Any] | None = None,
+        folder: Path | None = None,
+        listener: Listener | None = None,
+        **settings: Any,
+    ) -> None:
+        """`spark` is a session, or the settings of one. `settings` are the other keys of `tidegate.yml`."""
+        given = spark if spark is not None and not isinstance(spark, Mapping) else None
+        if isinstance(spark, Mapping):
+            settings["spark"] = spark
+        written = {"source": source, "target": target, "lake": lake, "tables": tables, **settings}
+        self._open(Project.from_mapping(written, folder), given, listener)
+
+    @classmethod
+    def from_file(
+        cls,
+        path: str | Path = "tidegate.yml",
+        *,
+        spark: SparkSession | None = None,
+        listener: Listener | None = None,
+    ) -> Tidegate:
+        """From a configuration file. Raises ConfigError with file and line."""
+        return cls.from_project(load_project(Path(path)), spark=spark, listener=listener)
+
+    @classmethod
+    def from_project(
+        cls, project: Project, *, spark: SparkSession | None = None, listener: Listener | None = None
+    ) -> Tidegate:
+        made = cls.__new__(cls)
+        made._open(project, spark, listener)
+        return made
+
+    def _open(self, project: Project, spark: SparkSession | None, listener: Listener | None) -> None:
+        self.project = project
+        self.boundary = Boundary()
+        self._listener = listener or Listener()
+        self._places = Places(
+            project, database(project.source), database(project.target), ParquetLake(project.lake.path)
+        )
+        self._engine = Engine(project.spark.master, project.spark.remote, project.spark.options, spark)
+
+    # The daily verbs
+
+    def plan(self, *tables: str) -> Plan:
+        """What `run` would do now. Reads catalogs, indexes and footers; starts no Spark and writes nothing."""
+        with self._places.planner().open() as planner:
+            return as_plan(planner.plan(self._chosen(tables)))
+
+    def run(self, *tables: str, reload: bool = False, check: bool = True) -> RunReport:
+        """Bring the target in step. Raises RunFailed when tables failed, unless `check` is off.
+
+        With `reload` everything in scope is extracted and loaded again, and a ledger of another database is replaced.
+        """
+        request = Request(reload_all=True) if reload else DAILY
+        report = self._executor().execute(
+            self._chosen(tables), lambda table, seen: request, disown=reload and self._is_foreign()
+        )
+        return self._checked(report, check)
+
+    def verify(self, *tables: str, deep: bool = False) -> RunReport:
+        """Read both sides and compare them, value by value; with `deep` name the keys that differ."""
+        return Verifier(self._places, self._engine, self._listener).verify(self._chosen(tables), deep=deep)
+
+    def repair(self, *tables: str, check: bool = True) -> RunReport:
+        """Verify, then extract and load again exactly the values that differ."""
+        differing = values_that_differ(self.verify(*tables))
+
+        def ask(table: ResolvedTable, seen: PartitionEvidence) -> Request:
+            return Request(reload=frozenset(table.value(text) for text in differing.get(table.key, ())))
+
+        keys = [key for key in self._chosen(tables) if key in differing]
+        return self._checked(self._executor().execute(keys, ask, verb="repair"), check)
+
+    def backfill(self, table: str, from_: object, to: object, check: bool = True) -> RunReport:
+        """Also be responsible for the values from `from_` to `to`, both included, and load what is missing of them."""
+
+        def ask(resolved: ResolvedTable, seen: PartitionEvidence) -> Request:
+            low, high = resolved.value(from_), resolved.value(to)
+            if high < low:
+                raise ConfigError(
+                    f"{table}: a backfill from {low} to {high} holds nothing.", "Nothing was read or written."
+                )
+            return Request(between=(low, high))
+
+        return self._checked(self._executor().execute(self._chosen([table]), ask, verb="backfill"), check)
+
+    # Now and then
+
+    def adopt(self, *tables: str, check: bool = True) -> RunReport:
+        """Take over what the target holds: receipts and scope, nothing reloaded."""
+        adoption = Adoption(self._places, self._engine, self._listener)
+        return self._checked(adoption.adopt(self._chosen(tables), foreign=self._is_foreign()), check)
+
+    def forget(self, table: str, value: object) -> Scope:
+        """Take a value out of the scope; its rows and files stay. The scope from now on."""
+        return forget(self._places, self._chosen([table])[0], str(value))
+
+    def clean(self, *, older_than_hours: float = HOURS_BEFORE_A_WORKSPACE_IS_DEAD, dry_run: bool = False) -> Cleaned:
+        """Sweep what dead runs left in the lake's workspace, and old reports."""
+        return clean(self._places, older_than_hours=older_than_hours, dry_run=dry_run)
+
+    def status(self, *tables: str, count_all: bool = False) -> list[TableStatus]:
+        """Where every value stands, and what is pending."""
+        with self._places.planner().open() as planner:
+            return [status_of(one) for one in planner.plan(self._chosen(tables), count_all=count_all)]
+
+    def history(self, last: int = 20) -> list[dict[str, Any]]:
+        """The reports of the newest runs, newest first."""
+        with self._places.target.connect("history", read_only=True) as session:
+            ledger = Ledger(session)
+            return ledger.reports(last) if ledger.exists() else []
+
+    def report(self, path: str | Path = "tidegate-report.html") -> Path:
+        """Write one self-contained HTML page: what ran, how fast, and what source, lake and target hold."""
+        from tidegate.reports.facts import page_facts
+        from tidegate.reports.html import write
+
+        project = self.project
+        places = {
+            "source": project.source.display,
+            "target": project.target.display,
+            "lake": str(project.lake.path),
+        }
+        now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+        facts = page_facts(places, __version__, now, self.status(count_all=True), self.history(50))
+        return write(facts, Path(path))
+
+    def table(self, name: str) -> TableSync:
+        """One table of the project."""
+        return TableSync(self, self._chosen([name])[0])
+
+    def close(self) -> None:
+        """End the Spark session, if this object started it."""
+        self._engine.close()
+
+    def __enter__(self) -> Tidegate:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        project = self.project
+        return f"<Tidegate {project.source.display} -> {project.target.display}, {len(project.tables)} tables>"
+
+    # Shared
+
+    def _executor(self) -> Executor:
+        return Executor(self._places, self._engine, self._listener, self.boundary)
+
+    def _is_foreign(self) -> bool:
+        from tidegate.errors import ForeignTarget
+
+        with self._places.target.connect("look", read_only=True) as session:
+            ledger = Ledger(session)
+            try:
+                if ledger.exists():
+                    ledger.require_own()
+            except ForeignTarget:
+                return True
+        return False
+
+    def _chosen(self, patterns: Sequence[str]) -> list[str]:
+        """Names or patterns; none means all. Raises ConfigError for one that matches nothing."""
+        known = list(self.project.tables)
+        chosen: list[str] = []
+        for pattern in patterns:
+            found = [name for name in known if name == pattern or fnmatchcase(name.lower(), pattern.lower())]
+            if not found:
+                close = difflib.get_close_matches(pattern, known, n=1)
+                hint = f"Did you mean {close[0]}?" if close else f"Configured: {', '.join(known[:8])}."
+                raise ConfigError(f"No table matches {pattern!r}.", "Nothing was read or written.", hint)
+            chosen += [name for name in found if name not in chosen]
+        return chosen if patterns else known
+
+    def _checked(self, report: RunReport, check: bool) -> RunReport:
+        if check and report.exit_code:
+            failed = "; ".join(f"{table}: {problem.splitlines()[0]}" for table, problem in report.failures[:3])
+            problem = RunFailed(
+                f"{report.verb} {report.run}: {len(report.failures)} of its tables failed ({failed}).",
+                "What was loaded before stands, each value whole.",
+                "`report` of this error has every step; run again when the cause is gone.",
+            )
+            problem.report = report
+            raise problem
+        return report
+
+
+class TableSync:
+    """One table of a project, with the same verbs."""
+
+    def __init__(self, project: Tidegate, name: str) -> None:
+        self._project, self.name = project, name
+
+    def plan(self) -> Plan:
+        return self._project.plan(self.name)
+
+    def run(self, *, reload: bool = False, check: bool = True) -> RunReport:
+        return self._project.run(self.name, reload=reload, check=check)
+
+    def verify(self, *, deep: bool = False) -> RunReport:
+        return self._project.verify(self.name, deep=deep)
+
+    def repair(self, *, check: bool = True) -> RunReport:
+        return self._project.repair(self.name, check=check)
+
+    def backfill(self, from_: object, to: object, check: bool = True) -> RunReport:
+        return self._project.backfill(self.name, from_, to, check)
+
+    def adopt(self, *, check: bool = True) -> RunReport:
+        return self._project.adopt(self.name, check=check)
+
+    def forget(self, value: object) -> Scope:
+        return self._project.forget(self.name, value)
+
+    def status(self, *, count_all: bool = False) -> TableStatus:
+        return self._project.status(self.name, count_all=count_all)[0]
+
+    def __repr__(self) -> str:
+        return f"<TableSync {self.name} of {self._project!r}>"

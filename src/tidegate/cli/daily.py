@@ -1,0 +1,121 @@
+"""plan, run, verify, repair, backfill."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tidegate.cli.options import (
+    command_options,
+    config_option,
+    confirm,
+    master_option,
+    open_project,
+    quiet_option,
+    tables_argument,
+    yes_option,
+)
+
+if TYPE_CHECKING:
+    from tidegate.cli.output import Output
+
+
+@click.command()
+@tables_argument
+@config_option
+@command_options
+def plan(tables: tuple[str, ...], config: Path, output: Output) -> int:
+    """Show what `run` would do, and change nothing.
+
+    Example: tidegate plan 'daily_*'
+    """
+    made = open_project(config, output).plan(*tables)
+    output.plan(made)
+    return 1 if made.failures else 0
+
+
+@click.command()
+@tables_argument
+@config_option
+@click.option("--reload", is_flag=True, help="Extract and load everything in scope again.")
+@yes_option
+@quiet_option
+@master_option
+@command_options
+def run(
+    tables: tuple[str, ...],
+    config: Path,
+    reload: bool,
+    yes: bool,
+    quiet: bool,
+    master: str | None,
+    output: Output,
+) -> int:
+    """Bring the target in step with the source: land what is new, load it, prove it.
+
+    Example: tidegate run daily_transactions
+    """
+    if reload:
+        confirm("Everything in scope will be extracted and replaced in the target. Go on?", yes)
+    with open_project(config, output, quiet=quiet, master=master) as project:
+        report = project.run(*tables, reload=reload, check=False)
+        output.report(report)
+    return report.exit_code
+
+
+@click.command()
+@tables_argument
+@config_option
+@click.option("--deep", is_flag=True, help="Name the keys of the rows that differ.")
+@quiet_option
+@master_option
+@command_options
+def verify(tables: tuple[str, ...], config: Path, deep: bool, quiet: bool, master: str | None, output: Output) -> int:
+    """Read source and target and prove that they are equal within the scope. Exit code 3 when they are not.
+
+    Example: tidegate verify --deep daily_transactions
+    """
+    with open_project(config, output, quiet=quiet, master=master) as project:
+        report = project.verify(*tables, deep=deep)
+        output.report(report)
+    return report.exit_code
+
+
+@click.command()
+@tables_argument
+@config_option
+@yes_option
+@quiet_option
+@master_option
+@command_options
+def repair(tables: tuple[str, ...], config: Path, yes: bool, quiet: bool, master: str | None, output: Output) -> int:
+    """Verify, then extract and load again exactly the values that differ.
+
+    Example: tidegate repair daily_transactions --yes
+    """
+    confirm("Values that differ from the source will be replaced in the target. Go on?", yes)
+    with open_project(config, output, quiet=quiet, master=master) as project:
+        report = project.repair(*tables, check=False)
+        output.report(report)
+    return report.exit_code
+
+
+@click.command()
+@click.argument("table")
+@config_option
+@click.option("--from", "from_", required=True, metavar="VALUE", help="The first value, included.")
+@click.option("--to", required=True, metavar="VALUE", help="The last value, included.")
+@quiet_option
+@master_option
+@command_options
+def backfill(table: str, config: Path, from_: str, to: str, quiet: bool, master: str | None, output: Output) -> int:
+    """Take a range of older values into the scope and load what is missing of it.
+
+    Example: tidegate backfill daily_transactions --from 20240101 --to 20240131
+    """
+    with open_project(config, output, quiet=quiet, master=master) as project:
+        report = project.backfill(table, from_, to, check=False)
+        output.report(report)
+    return report.exit_code

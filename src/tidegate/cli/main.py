@@ -1,0 +1,44 @@
+"""The command `tidegate`."""
+
+from __future__ import annotations
+
+import importlib
+
+import click
+
+from tidegate._version import __version__
+
+# Where each command lives. Modules are imported when a command is asked for, so that --help stays quick.
+_COMMANDS = {
+    "start": ("init", "demo"),
+    "daily": ("plan", "run", "verify", "repair", "backfill"),
+    "look": ("status", "explain", "history", "report", "plugins"),
+    "operate": ("adopt", "forget", "clean"),
+}
+
+
+class _Commands(click.Group):
+    """Finds a command by its name, in the order of the day."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [name for names in _COMMANDS.values() for name in names]
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        for module, names in _COMMANDS.items():
+            if name in names:
+                found: click.Command = getattr(importlib.import_module(f"tidegate.cli.{module}"), name)
+                return found
+        return None
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, prog_name="tidegate")
+def main() -> None:
+    """Keep copies of database tables up to date, incrementally and provably.
+
+    Exit codes: 0 done, 1 failed, 2 wrong use or configuration, 3 differences found or data did not move.
+    """
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,86 @@
+"""adopt, forget, clean."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tidegate.cli.options import (
+    command_options,
+    config_option,
+    confirm,
+    master_option,
+    open_project,
+    quiet_option,
+    tables_argument,
+    yes_option,
+)
+
+if TYPE_CHECKING:
+    from tidegate.cli.output import Output
+
+
+@click.command()
+@tables_argument
+@config_option
+@yes_option
+@quiet_option
+@master_option
+@command_options
+def adopt(tables: tuple[str, ...], config: Path, yes: bool, quiet: bool, master: str | None, output: Output) -> int:
+    """Take over what the target already holds: receipts and scope are recorded, nothing is reloaded.
+
+    Example: tidegate adopt daily_transactions --yes
+    """
+    confirm("What the target holds will be recorded as it is, unproven against the source. Go on?", yes)
+    with open_project(config, output, quiet=quiet, master=master) as project:
+        report = project.adopt(*tables, check=False)
+        output.report(report)
+    return report.exit_code
+
+
+@click.command()
+@click.argument("table")
+@config_option
+@click.option("--value", required=True, metavar="VALUE", help="The value to take out of the scope.")
+@yes_option
+@command_options
+def forget(table: str, config: Path, value: str, yes: bool, output: Output) -> int:
+    """Take a value out of the scope. Its rows and its file stay; no later run touches them.
+
+    Example: tidegate forget daily_transactions --value 20240105 --yes
+    """
+    confirm(f"{table} {value} will no longer be kept in step. Go on?", yes)
+    scope = open_project(config, output).forget(table, value)
+    output.facts({"table": table, "forgotten": value, "scope": str(scope)}, f"{table}: scope is now {scope}")
+    return 0
+
+
+@click.command()
+@config_option
+@click.option(
+    "--older-than",
+    type=float,
+    default=24.0,
+    show_default=True,
+    metavar="HOURS",
+    help="Leave younger ones alone.",
+)
+@click.option("--dry-run", is_flag=True, help="Only show what would be swept.")
+@command_options
+def clean(config: Path, older_than: float, dry_run: bool, output: Output) -> int:
+    """Sweep what dead runs left behind: unfinished files of the lake, old reports. Published files stay.
+
+    Example: tidegate clean --dry-run
+    """
+    cleaned = open_project(config, output).clean(older_than_hours=older_than, dry_run=dry_run)
+    word = "would be swept" if dry_run else "swept"
+    lines = [
+        *(f"{word}: {folder}" for folder in cleaned.workspaces),
+        f"{len(cleaned.workspaces)} workspaces and {cleaned.reports} reports {word}",
+    ]
+    output.facts(asdict(cleaned), "\n".join(lines))
+    return 0

@@ -1,0 +1,187 @@
+"""What commands print: text for people, or one JSON document for programs. Secrets are taken out here, at the end."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from tidegate.errors import TidegateError
+from tidegate.model.plan import Plan
+from tidegate.model.report import RunReport
+from tidegate.model.status import TableStatus
+from tidegate.runs.explainer import explain, value_of, verb_of
+
+_COLOURS = {
+    "done": "green",
+    "equal": "green",
+    "nothing to do": "green",
+    "in step": "green",
+    "failed": "red",
+    "differences": "yellow",
+}
+_STATE_ORDER = ("proven", "adopted", "pending", "missing", "differs", "removed", "forgotten", "out of scope")
+
+
+class Output:
+    """Text on standard output. `redact` takes secrets out of whatever is printed."""
+
+    is_json = False
+
+    def __init__(self) -> None:
+        self.redact: Callable[[str], str] = lambda text: text
+
+    def line(self, text: str = "", **style: Any) -> None:
+        click.secho(self.redact(text), **style)
+
+    def plan(self, plan: Plan) -> None:
+        for table in plan.tables:
+            self.line(f"{table.table}  scope {table.scope}", bold=True)
+            for step in table.steps:
+                self.line(f"  {explain(step)}")
+            if not table.does_something:
+                self.line("  nothing to do")
+        for key, problem in plan.failures:
+            self.failure(key, problem)
+
+    def report(self, report: RunReport) -> None:
+        for finding in report.findings:
+            place = f"{finding.table} {finding.value}".strip()
+            self.line(
+                f"{finding.severity}: {place}: {finding.what}",
+                fg="red" if finding.severity == "error" else "yellow",
+            )
+        for key, problem in report.failures:
+            self.failure(key, problem)
+        self.line(_summary(report), fg=_COLOURS.get(report.outcome), bold=True)
+
+    def failure(self, key: str, problem: str) -> None:
+        lines = problem.splitlines() or ["no reason was given"]
+        self.line(f"{key}: {lines[0]}" if not lines[0].startswith(f"{key}:") else lines[0], fg="red", err=True)
+        for line in lines[1:]:
+            self.line(f"    {line}", err=True)
+
+    def status(self, tables: Sequence[TableStatus]) -> None:
+        for table in tables:
+            self.line(f"{table.table}  {table.state}", bold=True, fg=_COLOURS.get(table.state))
+            if table.problem:
+                self.failure(table.table, table.problem)
+                continue
+            counts = {state: sum(value.state == state for value in table.values) for state in _STATE_ORDER}
+            summed = ", ".join(f"{count} {state}" for state, count in counts.items() if count)
+            self.line(
+                f"  scope {table.scope}; newest loaded {table.newest_loaded or 'none'}; values: {summed or 'none'}"
+            )
+            for text in (*table.pending[:10], *table.notes):
+                self.line(f"  {text}")
+            if len(table.pending) > 10:
+                self.line(f"  ... and {len(table.pending) - 10} more steps")
+
+    def explanation(self, table: TableStatus) -> None:
+        self.line(f"{table.table}  by {table.partition_column}  scope {table.scope}  {table.state}", bold=True)
+        self.line(f"  {'value':<24} {'source':>12} {'lake':>12} {'target':>12}  {'gen':>3}  state")
+        for value in table.values:
+            rows = [_rows(count) for count in (value.source_rows, value.lake_rows, value.target_rows)]
+            self.line(
+                f"  {value.value:<24} {rows[0]:>12} {rows[1]:>12} {rows[2]:>12}  {value.generation:>3}  {value.state}"
+            )
+            for text in value.next:
+                self.line(f"      next: {text}")
+        for note in table.notes:
+            self.line(f"  {note}")
+        if table.problem:
+            self.failure(table.table, table.problem)
+
+    def history(self, reports: Sequence[dict[str, Any]]) -> None:
+        for report in reports:
+            moved = f"{report['rows_landed']:,} landed, {report['rows_loaded']:,} loaded"
+            when, took = report["started_at"][:19], f"{report['seconds']:.1f} s"
+            self.line(f"{when}  {report['run']}  {report['verb']:<8} {report['outcome']:<14} {moved}, {took}")
+        if not reports:
+            self.line("no run yet")
+
+    def facts(self, facts: dict[str, Any], text: str) -> None:
+        """Something small: its text, or its facts as JSON."""
+        self.line(text)
+
+    def error(self, problem: TidegateError) -> None:
+        lines = str(problem).splitlines()
+        self.line(lines[0], fg="red", bold=True, err=True)
+        for line in lines[1:]:
+            self.line(line, err=True)
+
+
+class JsonOutput(Output):
+    """One JSON document on standard output, errors included."""
+
+    is_json = True
+
+    def _print(self, document: Any) -> None:
+        click.echo(self.redact(json.dumps(document, indent=2, default=str, ensure_ascii=False)))
+
+    def plan(self, plan: Plan) -> None:
+        tables = [
+            {"table": table.table, "scope": str(table.scope), "steps": [_step(step) for step in table.steps]}
+            for table in plan.tables
+        ]
+        self._print(
+            {
+                "tables": tables,
+                "failures": [{"table": key, "problem": problem} for key, problem in plan.failures],
+            }
+        )
+
+    def report(self, report: RunReport) -> None:
+        self._print(report.to_dict())
+
+    def status(self, tables: Sequence[TableStatus]) -> None:
+        self._print({"tables": [asdict(table) for table in tables]})
+
+    def explanation(self, table: TableStatus) -> None:
+        self._print(asdict(table))
+
+    def history(self, reports: Sequence[dict[str, Any]]) -> None:
+        self._print({"runs": list(reports)})
+
+    def facts(self, facts: dict[str, Any], text: str) -> None:
+        self._print(facts)
+
+    def error(self, problem: TidegateError) -> None:
+        parts = {"happened": problem.happened, "safe": problem.safe, "remedy": problem.remedy}
+        self._print({"error": {"kind": type(problem).__name__, **parts}, "exit_code": problem.exit_code})
+
+
+def _step(step: Any) -> dict[str, Any]:
+    value = value_of(step)
+    plain = {key: str(held) if key == "value" and held is not None else held for key, held in asdict(step).items()}
+    return {
+        **plain,
+        "step": verb_of(step),
+        "value": value.text if value is not None else None,
+        "text": explain(step),
+    }
+
+
+def _rows(count: int | None) -> str:
+    return "-" if count is None else f"{count:,}"
+
+
+def _summary(report: RunReport) -> str:
+    if report.verb == "verify":
+        values = f"{len(report.steps):,} values, {sum(step.rows for step in report.steps):,} rows in the target"
+        sides = {
+            "equal": "the target equals the source within its scope",
+            "differences": "the target differs from the source",
+        }
+        return f"verify: {sides.get(report.outcome, report.outcome)} ({values}, {report.seconds:.1f} s)"
+    if report.outcome == "nothing to do":
+        return (
+            f"{report.verb}: nothing to do ({report.seconds:.1f} s, no Spark)"
+            if report.engine is None
+            else f"{report.verb}: nothing to do"
+        )
+    moved = f"{report.rows_landed:,} rows landed, {report.rows_loaded:,} loaded"
+    return f"{report.verb}: {report.outcome}, {moved} ({report.seconds:.1f} s)"

@@ -1,0 +1,75 @@
+"""init and demo."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tidegate.cli.options import command_options
+from tidegate.errors import ConfigError
+
+if TYPE_CHECKING:
+    from tidegate.cli.output import Output
+
+
+@click.command()
+@click.option("--source", required=True, metavar="URL", help="The source, or a variable such as '${PROD_URL}'.")
+@click.option("--target", required=True, metavar="URL", help="The target, or a variable such as '${UAT_URL}'.")
+@click.option("--lake", default="./parquet_data", show_default=True, help="The folder of the lake.")
+@click.option("--table", "patterns", multiple=True, metavar="PATTERN", help="Only tables that match; may be repeated.")
+@click.option(
+    "-o", "--output", "path", type=click.Path(path_type=Path), default=Path("tidegate.yml"), show_default=True
+)
+@click.option("--force", is_flag=True, help="Overwrite the file if it exists.")
+@command_options
+def init(
+    source: str, target: str, lake: str, patterns: tuple[str, ...], path: Path, force: bool, output: Output
+) -> int:
+    """Look at the source's catalog and propose a configuration, with a reason for each choice.
+
+    Example: tidegate init --source '${PROD_URL}' --target '${UAT_URL}'
+    """
+    from tidegate.api import propose_file
+
+    if path.exists() and not force:
+        raise ConfigError(
+            f"{path} exists already.",
+            "It was left as it is.",
+            "Say `--force` to overwrite it, or `-o` for another name.",
+        )
+    proposed = propose_file(source, target, lake, patterns)
+    path.write_text(proposed.text, encoding="utf-8")
+    lines = [
+        f"{path}: {proposed.tables} tables proposed, {proposed.others} others named with the reason why not",
+        *proposed.notes,
+    ]
+    facts = {
+        "file": str(path),
+        "tables": proposed.tables,
+        "others": proposed.others,
+        "notes": list(proposed.notes),
+    }
+    output.facts(facts, "\n".join(lines))
+    return 0
+
+
+@click.command()
+@click.option(
+    "--rows",
+    type=click.IntRange(min=10_000),
+    default=1_000_000,
+    show_default=True,
+    help="About how many rows the source has at first.",
+)
+@click.option("--folder", type=click.Path(path_type=Path), help="Where to keep everything.  [default: ./tidegate-demo]")
+@command_options
+def demo(rows: int, folder: Path | None, output: Output) -> int:
+    """The whole story on an embedded PostgreSQL: first run, nothing to do, a new day, healing, a killed run, the proof.
+
+    Example: tidegate demo
+    """
+    from tidegate.demo.story import tell
+
+    return tell(rows, folder)

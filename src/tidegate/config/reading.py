@@ -1,0 +1,376 @@
+"""From a file or a mapping to a `Project`, with every error named by its line and gathered before we speak.
+
+YAML here has texts, `true`, `false` and `null`, nothing else: `2024-01-01`, `00123`, `no` and `on` stay
+what they look like, and the models turn text into numbers where a setting is a number.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import ValidationError
+
+from tidegate.config.project import COMING_KINDS, TABLE_KINDS, Project, Settings, Table
+from tidegate.config.secrets import Variables, refusal
+from tidegate.config.urls import parse_connection
+from tidegate.errors import ConfigError, TidegateError, Unsupported
+from tidegate.model.connection import Connection
+
+At = tuple[str | int, ...]
+Model = TypeVar("Model", bound=Settings)
+
+_LISTED = 5
+_TAGS = ("str", "int", "float", "bool", "null", "timestamp", "map", "seq", "merge", "value")
+_CONSTANTS = {"": None, "~": None, "null": None, "true": True, "false": False}
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+# What a setting must be, by the name that pydantic gives the error.
+_WORDS = {
+    "missing": "is missing",
+    "string_type": "must be a text; numbers, true and false need quotes",
+    "string_too_short": "must not be empty",
+    "too_short": "must not be empty",
+    "greater_than_equal": "must be {ge:g} or more",
+    "less_than_equal": "must be {le:g} or less",
+    "literal_error": "must be {expected}",
+    "tuple_type": "must be a list, as in [a, b]",
+    "float_type": "must be a number",
+    "float_parsing": "must be a number",
+    "finite_number": "must be a number",
+    "dict_type": "must be a mapping, as in {{name: value}}",
+    "model_type": "must be a mapping, as in {{setting: value}}",
+    "mapping_type": "must be a mapping, as in {{name: value}}",
+}
+
+
+def load_project(path: Path, environ: Mapping[str, str] | None = None) -> Project:
+    """The project that a YAML file describes. Raises ConfigError or Unsupported with `file:line`."""
+    node, document = _composed(_text_of(path), path), _Document()
+    raw = document.value(node) if node else None
+    if not isinstance(raw, Mapping):
+        found = "holds a single value or a list, not settings" if node else "is empty"
+        raise refusal(f"{path}:1: the file {found}.", "Run `tidegate init`, or begin with `source: ...`.")
+    variables = Variables(os.environ if environ is None else environ, path.parent)
+    return _Build(raw, variables, str(path), document.lines, document.problems).project()
+
+
+def build_project(settings: Any, folder: Path, environ: Mapping[str, str] | None = None) -> Project:
+    """The same from a mapping, without lines."""
+    if not isinstance(settings, Mapping):
+        raise refusal("The settings are not a mapping.", "Give source, target, lake and tables.")
+    return _Build(settings, Variables(os.environ if environ is None else environ, folder)).project()
+
+
+@dataclass(frozen=True)
+class _Problem:
+    """One thing that is wrong, and where. `aside` is told when there is no other."""
+
+    at: At
+    happened: str
+    remedy: str
+    aside: str = ""
+    error: type[TidegateError] = ConfigError
+
+
+@dataclass
+class _Document:
+    """Walks through YAML nodes and keeps the line of every setting."""
+
+    lines: dict[At, int] = field(default_factory=dict)
+    problems: list[_Problem] = field(default_factory=list)
+    outer: list[yaml.Node] = field(default_factory=list)
+
+    def value(self, node: yaml.Node, at: At = ()) -> Any:
+        self.lines.setdefault(at, node.start_mark.line + 1)
+        if node.tag.removeprefix("tag:yaml.org,2002:") not in _TAGS:
+            return self._problem(at, f"has the tag {node.tag}", "Take the tag out.")
+        if any(node is other for other in self.outer):
+            return self._problem(at, "refers to itself", "Write it out without `*`.")
+        if isinstance(node, yaml.ScalarNode):
+            return node.value if node.style else _CONSTANTS.get(node.value.lower(), node.value)
+        self.outer.append(node)
+        found = self._mapping(node, at) if isinstance(node, yaml.MappingNode) else self._list(node, at)
+        self.outer.pop()
+        return found
+
+    def _list(self, node: Any, at: At) -> list[Any]:
+        return [self.value(item, (*at, position)) for position, item in enumerate(node.value)]
+
+    def _mapping(self, node: yaml.MappingNode, at: At) -> dict[str, Any]:
+        merged: dict[str, Any] = {}
+        own: dict[str, Any] = {}
+        # `<<: *other` first, so that the line of a key is that of the key beside it, which wins.
+        for key, child in sorted(node.value, key=lambda pair: not _merges(pair[0])):
+            place = (*at, str(key.value))
+            if _merges(key):
+                merged.update(self._merged(child, at))
+            elif not isinstance(key, yaml.ScalarNode):
+                self._problem(at, "has a key that is not a text", "Write a name before the colon.")
+            elif key.value in own:
+                first, self.lines[place] = self.lines[place], key.start_mark.line + 1
+                self._problem(place, f"is there twice, first on line {first}", "Keep one of them.")
+            else:
+                self.lines[place] = key.start_mark.line + 1
+                own[key.value] = self.value(child, place)
+        return merged | own
+
+    def _merged(self, child: yaml.Node, at: At) -> dict[str, Any]:
+        # Of several, the first wins. https://yaml.org/type/merge.html
+        nodes = reversed(child.value) if isinstance(child, yaml.SequenceNode) else [child]
+        found = [self.value(node, at) for node in nodes]
+        if not all(isinstance(one, dict) for one in found):
+            self._problem(at, "has a `<<` that does not refer to a mapping", "Write `<<: *name`.")
+            return {}
+        return {key: value for one in found for key, value in one.items()}
+
+    def _problem(self, at: At, happened: str, remedy: str) -> None:
+        self.problems.append(_Problem(at, f"{_named(at)} {happened}.", remedy))
+
+
+@dataclass
+class _Build:
+    """One pass over the settings. Every problem is kept, and told at the end."""
+
+    raw: Mapping[str, Any]
+    variables: Variables
+    label: str = ""
+    lines: Mapping[At, int] = field(default_factory=dict)
+    problems: list[_Problem] = field(default_factory=list)
+    tables_told: bool = False
+
+    def project(self) -> Project:
+        sides = {side: self._connection(side) for side in ("source", "target")}
+        rest = {str(key): value for key, value in self.raw.items() if key not in sides}
+        settings = self._expanded(rest, ())
+        tables = self._tables(settings)
+        project = self._validated(Project, {**settings, **sides, "tables": tables}, ())
+        if project is None or self.problems:
+            raise self._failure()
+        return project
+
+    def _connection(self, side: str) -> Connection | None:
+        given = self.raw.get(side)
+        if given is None or isinstance(given, Connection):
+            return given
+        if not isinstance(given, str):
+            self._tell((side,), "must be a URL or a `key=value` text", "Write a URL.")
+            return None
+        try:
+            return parse_connection(given, self.variables, side)
+        except TidegateError as refused:
+            self._pass_on((side,), refused)
+            return None
+
+    def _expanded(self, value: Any, at: At) -> Any:
+        """The same with every `${...}` replaced; None where that was not possible, and told."""
+        if isinstance(value, Mapping):
+            return {str(key): self._expanded(inner, (*at, str(key))) for key, inner in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [self._expanded(inner, (*at, position)) for position, inner in enumerate(value)]
+        try:
+            return self.variables.expand(value, _dotted(at)) if isinstance(value, str) else value
+        except TidegateError as refused:
+            self._pass_on(at, refused)
+            return None
+
+    def _tables(self, settings: Mapping[str, Any]) -> Any:
+        given = settings.get("tables")
+        if not isinstance(given, Mapping):
+            return given
+        defaults = self._defaults(settings)
+        tables = {name: self._table(name, own, defaults) for name, own in given.items()}
+        self.tables_told = None in tables.values()
+        return {name: table for name, table in tables.items() if table is not None}
+
+    def _defaults(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """What every table starts from: the project's batches, then `defaults`."""
+        batches = {name: settings[name] for name in ("batch_rows", "batch_bytes") if name in settings}
+        given = settings.get("defaults")
+        if not isinstance(given, Mapping):
+            return batches
+        known = {name for model in TABLE_KINDS.values() for name in model.setting_names()}
+        known -= {"source_table", "target_table"}
+        for name in given.keys() - known:
+            self._unknown(("defaults", name), sorted(known))
+        return {**batches, **given}
+
+    def _table(self, name: str, own: Any, defaults: Mapping[str, Any]) -> Table | None:
+        at = ("tables", name)
+        if not isinstance(own, Mapping):
+            self._tell(at, "must be a mapping", "Write {kind: partition, ...}.")
+            return None
+        given = {**defaults, **own}
+        model = self._model(given.get("kind"), (*at, "kind"))
+        if model is None:
+            return None
+        names = model.setting_names()
+        for key in own.keys() & model.filled_in:
+            self._unknown((*at, key), names)
+        fitting = {key: value for key, value in given.items() if key in own or key in names}
+        return self._validated(model, {**fitting, "name": name}, at)
+
+    def _model(self, kind: Any, at: At) -> type[Table] | None:
+        known = ", ".join(TABLE_KINDS)
+        if kind is None:
+            self._tell(at, "is missing", f"Add `kind`, one of: {known}.")
+        elif str(kind) in COMING_KINDS:
+            happened = f"is `{kind}`, which is not available yet in this version"
+            self._tell(at, happened, f"Take the table out for now. Available: {known}.", Unsupported)
+        elif str(kind) not in TABLE_KINDS:
+            self._tell(at, f"is `{kind}`, which is no kind", f"Write one of: {known}.")
+        return TABLE_KINDS.get(str(kind))
+
+    def _validated(self, model: type[Model], given: Mapping[str, Any], at: At) -> Model | None:
+        try:
+            return model.model_validate(given, context={"folder": self.variables.folder})
+        except ValidationError as failure:
+            errors = failure.errors(include_url=False)
+        meant: set[At] = set()
+        for error in sorted(errors, key=lambda error: error["type"] != "extra_forbidden"):
+            where = (*at, *error["loc"])
+            if error["type"] == "extra_forbidden":
+                names = _model_at(model, error["loc"][:-1]).setting_names()
+                meant.add((*where[:-1], self._unknown(where, names)))
+            elif where not in meant and not (self.tables_told and where == ("tables",)):
+                self._wrong(self._origin(where), error)
+        return None
+
+    def _unknown(self, at: At, names: list[str]) -> str:
+        """Tells of a key that is no setting, and gives the nearest that is."""
+        nearest = _nearest(str(at[-1]), names)
+        place = _dotted(at[:-1]) or "the project"
+        question = f"Did you mean `{nearest}`?" if nearest else "Take it out."
+        aside = f"Settings here: {', '.join(names)}."
+        self._report(_Problem(at, f"`{at[-1]}` is not a setting of {place}.", question, aside))
+        return nearest
+
+    def _wrong(self, at: At, error: Any) -> None:
+        """Words a setting of the wrong type or size; a refusal of ours brings its own words and remedy."""
+        kind, context = error["type"], error.get("ctx", {})
+        words = _WORDS.get(kind, error["msg"]).format(**context).replace("'", "`")
+        remedy = f"Add `{at[-1]}`." if kind == "missing" else "Correct the value."
+        written = "" if kind in ("missing", "unsupported") else self._written(at)
+        happened = context.get("words", words) + written
+        unsupported = Unsupported if kind == "unsupported" else ConfigError
+        self._tell(at, happened, context.get("remedy", remedy), unsupported)
+
+    def _origin(self, at: At) -> At:
+        """Where a table's setting was written: there, in `defaults`, for the project, or as its key."""
+        if len(at) < 3 or at[0] != "tables":
+            return at
+        candidates: list[At] = [at[:3], ("defaults", at[2]), (at[2],)]
+        found = next((place for place in candidates if _find(self.raw, place) is not None), None)
+        if found is None:
+            return at[:2] if at[2] in ("source_table", "target_table") else at
+        return (*found, *at[3:])
+
+    def _written(self, at: At) -> str:
+        """The value as the user wrote it, with its `${...}`; connections and options may hold secrets."""
+        value = _find(self.raw, at)
+        if at[0] in ("source", "target") or "options" in at or not isinstance(value, (str, int, float)):
+            return ""
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        return f"; it is `{text}`" if len(text) <= 60 else ""
+
+    def _tell(self, at: At, happened: str, remedy: str, error: type[TidegateError] = ConfigError) -> None:
+        self._report(_Problem(at, f"{_named(at)} {happened}.", remedy, error=error))
+
+    def _pass_on(self, at: At, refused: TidegateError) -> None:
+        self._report(_Problem(at, refused.happened, refused.remedy, error=type(refused)))
+
+    def _report(self, problem: _Problem) -> None:
+        """Keeps it, unless it follows from one that is known: same place, inside it or around it."""
+        for known in self.problems:
+            shared = min(len(known.at), len(problem.at))
+            if known.at[:shared] == problem.at[:shared]:
+                return
+        self.problems.append(problem)
+
+    def _failure(self) -> TidegateError:
+        ordered = sorted(self.problems, key=lambda problem: self._line(problem.at))
+        kinds = {problem.error for problem in ordered}
+        error = kinds.pop() if len(kinds) == 1 else ConfigError
+        told = [f"{self._place(problem.at)}{problem.happened}" for problem in ordered]
+        if len(ordered) == 1:
+            return refusal(told[0], f"{ordered[0].remedy} {ordered[0].aside}".strip(), error)
+        lines = [f"{words} {problem.remedy}" for words, problem in zip(told, ordered, strict=True)]
+        more = [f"... and {len(lines) - _LISTED} more."] if len(lines) > _LISTED else []
+        return refusal("\n".join(lines[:_LISTED] + more), f"Correct these {len(lines)} places.", error)
+
+    def _place(self, at: At) -> str:
+        return f"{self.label}:{self._line(at)}: " if self.label else ""
+
+    def _line(self, at: At) -> int:
+        """The line of a setting, or of the nearest one around it."""
+        known = (self.lines[at[:size]] for size in range(len(at), 0, -1) if at[:size] in self.lines)
+        return next(known, 1)
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except FileNotFoundError:
+        remedy = "Run `tidegate init` to write it, or go to the folder that has it."
+        raise refusal(f"{path} is not there.", remedy) from None
+    except OSError as problem:
+        happened = f"{path} cannot be read: {problem.strerror}."
+        raise refusal(happened, "Name a file that you may read.") from None
+    except UnicodeDecodeError as problem:
+        line = problem.object[: problem.start].count(b"\n") + 1
+        raise refusal(f"{path}:{line}: the file is not UTF-8 text.", "Save it as UTF-8.") from None
+
+
+def _composed(text: str, path: Path) -> yaml.Node | None:
+    try:
+        node: yaml.Node | None = yaml.compose(text, Loader=_LOADER)
+        return node
+    except yaml.MarkedYAMLError as problem:
+        line = problem.problem_mark.line + 1 if problem.problem_mark else 1
+        words = ", ".join(filter(None, (problem.context, problem.problem)))
+    except yaml.reader.ReaderError as problem:
+        line, words = text[: problem.position].count("\n") + 1, "a control character"
+    # libyaml may point at the line after the last.
+    place = f"{path}:{min(line, text.count(chr(10)) + 1)}"
+    hint = "Texts with `{`, `: ` or ` #` need quotes; tabs do not indent."
+    raise refusal(f"{place}: this is not YAML: {words}.", f"Look at this line and the one above. {hint}")
+
+
+def _merges(key: yaml.Node) -> bool:
+    return key.tag == "tag:yaml.org,2002:merge"
+
+
+def _model_at(model: type[Settings], at: Iterable[str | int]) -> type[Settings]:
+    """The model of a nested group of settings, such as `values` in a table."""
+    for step in at:
+        inner = model.model_fields[str(step)].annotation
+        assert isinstance(inner, type)
+        assert issubclass(inner, Settings)
+        model = inner
+    return model
+
+
+def _nearest(word: str, names: Iterable[str]) -> str:
+    known = {name.lower(): name for name in names}
+    return known.get(next(iter(get_close_matches(word.lower(), known, n=1)), ""), "")
+
+
+def _find(value: Any, at: At) -> Any:
+    for step in at:
+        if isinstance(value, Mapping):
+            value = value.get(step)
+        else:
+            value = value[step] if isinstance(value, list) and isinstance(step, int) else None
+    return value
+
+
+def _dotted(at: At) -> str:
+    return ".".join(map(str, at))
+
+
+def _named(at: At) -> str:
+    return f"`{_dotted(at)}`" if at else "The file"

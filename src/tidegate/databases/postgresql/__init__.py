@@ -1,0 +1,92 @@
+"""PostgreSQL 14 and later, as source and as target.
+
+Rows leave and arrive by COPY. All tasks of one extraction read the same exported snapshot, and a load streams inside
+the transaction that writes its ledger row.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Sequence
+from typing import Any
+
+from tidegate.databases.postgresql import types
+from tidegate.databases.postgresql.session import DIALECT, PostgresqlSession
+from tidegate.interfaces import Database, Feature, Session
+from tidegate.model.columns import Column, Shape
+from tidegate.model.names import TableName
+from tidegate.sql.text import Name, Part, Sql, names, raw, render, sql
+
+
+class Postgresql(Database):
+    """PostgreSQL through psycopg and COPY."""
+
+    kind = "postgresql"
+    label = "PostgreSQL"
+    default_schema = "public"
+    features = frozenset({Feature.EXPORTED_SNAPSHOT, Feature.STREAM_IN_TRANSACTION, Feature.TRANSACTIONAL_DDL})
+
+    def connect(self, purpose: str, *, read_only: bool = False, query_timeout: float | None = None) -> Session:
+        arguments = self._arguments(purpose)
+        return PostgresqlSession(self.connection, arguments, read_only=read_only, query_timeout=query_timeout)
+
+    def _arguments(self, purpose: str) -> dict[str, Any]:
+        place = self.connection
+        given = {
+            "host": place.host,
+            "port": place.port,
+            "dbname": place.database,
+            "user": place.user,
+            "password": place.password,
+            # Whoever looks at the server sees which program on which machine this is; 63 bytes at most.
+            "application_name": f"tidegate {purpose} {socket.gethostname()[:24]}:{os.getpid()}"[:63],
+            "connect_timeout": 10,
+            "keepalives_idle": 30,
+            "keepalives_interval": 10,
+            "keepalives_count": 6,
+        }
+        named = {key: value for key, value in {**given, **dict(place.options)}.items() if value not in (None, "")}
+        # PGHOSTADDR would lead elsewhere than the host that was checked; an empty address keeps it out.
+        return {"hostaddr": "", **named}
+
+    def create_table(self, name: TableName, like: Shape, columns: Sequence[Column], index_on: str) -> list[Sql]:
+        parts: list[Part] = [self._definition(column) for column in columns]
+        travelling = {column.name for column in columns}
+        key = like.primary_key if set(like.primary_key) <= travelling else ()
+        if key:
+            parts.append(sql("PRIMARY KEY ({columns})", columns=names(key)))
+        statements = [
+            sql("CREATE SCHEMA IF NOT EXISTS {schema}", schema=Name.of(name.schema)),
+            sql("CREATE TABLE {table} ({parts})", table=Name.of(name), parts=parts),
+        ]
+        if key[:1] != (index_on,):
+            statements.append(sql("CREATE INDEX ON {table} ({column})", table=Name.of(name), column=Name.of(index_on)))
+        return statements[1:] if name.schema == self.default_schema else statements
+
+    def add_column(self, table: TableName, column: Column) -> Sql:
+        # Nullable, since the rows that are there have no value for it yet.
+        return sql(
+            "ALTER TABLE {table} ADD COLUMN {column} {type}",
+            table=Name.of(table),
+            column=Name.of(column.name),
+            type=raw(column.declared),
+        )
+
+    def widen_column(self, table: TableName, column: Column) -> Sql:
+        return sql(
+            "ALTER TABLE {table} ALTER COLUMN {column} TYPE {type}",
+            table=Name.of(table),
+            column=Name.of(column.name),
+            type=raw(column.declared),
+        )
+
+    def fits(self, source: Column, target: Column) -> str:
+        return types.fits(source, target)
+
+    def text_of(self, statement: Sql) -> str:
+        return render(statement, DIALECT)
+
+    def _definition(self, column: Column) -> Sql:
+        ending = "" if column.nullable else " NOT NULL"
+        return sql("{name} {type}" + ending, name=Name.of(column.name), type=raw(column.declared))

@@ -1,0 +1,149 @@
+"""What PostgreSQL's catalog says about tables.
+
+Facts that shape this file
+ * Names are of a type that sorts and folds by the collation "C", whatever the database's own is: É stays É.
+ * A domain may be made of a domain; the type at the bottom holds the length and the precision.
+ * Only types of pg_catalog are known by their name: a schema of the user's may hold a `date` of its own.
+ * A hash, a GIN or a BRIN index cannot tell the next greater value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from tidegate.databases.postgresql.types import rests_as
+from tidegate.model.columns import Column, Shape
+from tidegate.model.names import TableName
+
+COLUMNS = """
+SELECT n.nspname, c.relname, greatest(c.reltuples, 0)::bigint, a.attname,
+       format_type(a.atttypid, a.atttypmod),
+       format_type(b.oid, b.typmod),
+       CASE WHEN b.typnamespace = 'pg_catalog'::regnamespace THEN b.typname ELSE '' END,
+       NOT (a.attnotnull OR t.typnotnull), a.attgenerated <> '', a.attidentity <> '', a.atthasdef, b.typtype = 'e'
+FROM pg_class c
+JOIN pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+JOIN pg_type t ON t.oid = a.atttypid
+JOIN LATERAL (
+    WITH RECURSIVE below(oid, typmod) AS (
+        SELECT a.atttypid, a.atttypmod
+        UNION ALL
+        SELECT d.typbasetype, d.typtypmod FROM below JOIN pg_type d ON d.oid = below.oid AND d.typtype = 'd'
+    )
+    SELECT s.oid, below.typmod, s.typname, s.typnamespace, s.typtype
+    FROM below JOIN pg_type s ON s.oid = below.oid AND s.typtype <> 'd'
+) AS b ON true
+WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
+  AND (lower(n.nspname), lower(c.relname)) IN (
+    SELECT lower(s COLLATE "C"), lower(r COLLATE "C") FROM unnest(%s::text[], %s::text[]) AS u(s, r))
+ORDER BY n.nspname, c.relname, a.attnum
+"""
+
+KEYS = """
+SELECT n.nspname, c.relname, i.indisprimary,
+       array(SELECT a.attname FROM unnest(i.indkey[0:i.indnkeyatts - 1]) WITH ORDINALITY AS k(num, place)
+             JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.num ORDER BY k.place)
+FROM pg_index i
+JOIN pg_class c ON c.oid = i.indrelid
+JOIN pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_class x ON x.oid = i.indexrelid
+JOIN pg_am m ON m.oid = x.relam AND m.amname = 'btree'
+WHERE i.indisvalid AND i.indpred IS NULL AND i.indkey[0] <> 0
+  AND (lower(n.nspname), lower(c.relname)) IN (
+    SELECT lower(s COLLATE "C"), lower(r COLLATE "C") FROM unnest(%s::text[], %s::text[]) AS u(s, r))
+ORDER BY i.indexrelid
+"""
+
+GUARDS = """
+SELECT n.nspname, c.relname, 'trigger', t.tgname
+FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE NOT t.tgisinternal AND t.tgenabled <> 'D'
+  AND (lower(n.nspname), lower(c.relname)) IN (
+    SELECT lower(s COLLATE "C"), lower(r COLLATE "C") FROM unnest(%s::text[], %s::text[]) AS u(s, r))
+UNION ALL
+SELECT n.nspname, c.relname, 'reference', o.conrelid::regclass::text
+FROM pg_constraint o JOIN pg_class c ON c.oid = o.confrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE o.contype = 'f' AND o.conparentid = 0
+  AND (lower(n.nspname), lower(c.relname)) IN (
+    SELECT lower(s COLLATE "C"), lower(r COLLATE "C") FROM unnest(%s::text[], %s::text[]) AS u(s, r))
+"""
+
+TABLES = """
+SELECT n.nspname, c.relname
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition
+  AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'tidegate') AND n.nspname NOT LIKE 'pg\\_%'
+  AND has_table_privilege(c.oid, 'SELECT')
+ORDER BY 1, 2
+"""
+
+IDENTITY = """
+SELECT system_identifier::text || '/' || oid::text
+FROM pg_control_system(), pg_database
+WHERE datname = current_database()
+"""
+
+
+def shapes(
+    names: Sequence[TableName], columns: Iterable[Any], keys: Iterable[Any], guards: Iterable[Any]
+) -> dict[TableName, Shape]:
+    """One shape for each name that was found: of exactly this spelling, else the only one that differs in case."""
+    found: dict[TableName, dict[str, Any]] = {}
+    for schema, table, estimate, *column in columns:
+        entry = found.setdefault(TableName(schema, table), {"columns": [], "row_estimate": estimate, "indexes": []})
+        entry["columns"].append(_column(*column))
+    for schema, table, is_primary, indexed in keys:
+        entry = found.get(TableName(schema, table), {"indexes": []})
+        if is_primary:
+            entry["primary_key"] = tuple(indexed)
+        entry["indexes"].append(tuple(indexed))
+    for schema, table, kind, name in guards:
+        entry = found.get(TableName(schema, table), {})
+        entry.setdefault("triggers" if kind == "trigger" else "referenced_by", []).append(name)
+    made = {name: _shape(name, entry) for name, entry in found.items()}
+    return {name: shape for name in names if (shape := _spelled(name, made)) is not None}
+
+
+def _spelled(name: TableName, made: dict[TableName, Shape]) -> Shape | None:
+    if name in made:
+        return made[name]
+    alike = [shape for found, shape in made.items() if str(found).lower() == str(name).lower()]
+    return alike[0] if len(alike) == 1 else None
+
+
+def _shape(name: TableName, entry: dict[str, Any]) -> Shape:
+    return Shape(
+        name=name,
+        columns=tuple(entry["columns"]),
+        primary_key=entry.get("primary_key", ()),
+        indexes=tuple(entry["indexes"]),
+        row_estimate=entry["row_estimate"],
+        triggers=tuple(entry.get("triggers", ())),
+        referenced_by=tuple(entry.get("referenced_by", ())),
+    )
+
+
+def _column(
+    name: str,
+    declared: str,
+    base: str,
+    type_name: str,
+    nullable: bool,
+    generated: bool,
+    identity: bool,
+    default: bool,
+    enum: bool,
+) -> Column:
+    return Column(
+        name=name,
+        type=declared,
+        rests_as="string" if enum else rests_as(type_name, base),
+        nullable=nullable,
+        generated=generated,
+        identity=identity,
+        has_default=default or identity,
+        # A domain lives in one database: elsewhere the type below it takes the same values.
+        in_target="" if base == declared else base,
+    )

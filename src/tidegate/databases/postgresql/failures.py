@@ -1,0 +1,81 @@
+"""PostgreSQL's errors, sorted into what may be repeated, what is unknown and what is final."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psycopg
+
+from tidegate.errors import DatabaseError, MissingObject, Transient, Unreachable
+from tidegate.model.connection import Connection
+
+# Deadlock, serialisation, lock time-out, too many connections, server stopping or starting, connection lost.
+_TRANSIENT = (
+    "40001",
+    "40P01",
+    "55P03",
+    "53300",
+    "57P01",
+    "57P02",
+    "57P03",
+    "08000",
+    "08003",
+    "08006",
+    "25P03",
+)
+_MISSING = ("42P01", "42703", "42704", "3F000", "3D000")
+_DENIED = ("42501",)
+_STATEMENT_TIMEOUT = "57014"
+
+
+@contextmanager
+def translated(connection: Connection) -> Iterator[None]:
+    """Turns the driver's errors into ours. Row values, which the server's detail may quote, are left out."""
+    try:
+        yield
+    except psycopg.Error as problem:
+        raise _ours(problem, connection) from None
+
+
+def _ours(problem: psycopg.Error, connection: Connection) -> DatabaseError:
+    state = problem.sqlstate or ""
+    said = problem.diag.message_primary or str(problem).strip().split("\n")[0]
+    happened = f"{connection.display}: {said}" + (f" (SQLSTATE {state})." if state else ".")
+    if state in _MISSING:
+        return MissingObject(
+            happened,
+            "Nothing was changed by this statement.",
+            "Correct the name, or grant the login access to it.",
+        )
+    if state in _DENIED:
+        return DatabaseError(
+            happened,
+            "Nothing was changed by this statement.",
+            "Grant the login this right, or use another login.",
+        )
+    if state == _STATEMENT_TIMEOUT:
+        return DatabaseError(
+            happened,
+            "Nothing was changed by this statement.",
+            "Raise `query_timeout`, or add an index on the partition column.",
+        )
+    lost = not state and isinstance(problem, psycopg.OperationalError)
+    kind = Transient if lost or state in _TRANSIENT else DatabaseError
+    return kind(happened, "The transaction was rolled back.")
+
+
+def unreachable(problem: psycopg.Error, connection: Connection) -> Unreachable:
+    """A login or network problem, with the server's own words and what to look at."""
+    said = (problem.diag.message_primary if problem.sqlstate else "") or _last_line(str(problem))
+    remedy = "Check host and port, and that the server is up."
+    if "password" in said or "authentication" in said or (problem.sqlstate or "").startswith("28"):
+        remedy = "Check user and password; a password in a URL must be percent-encoded."
+    elif "does not exist" in said:
+        remedy = "Check the name of the database and of the user."
+    return Unreachable(f"No connection to {connection.display}: {said}.", "Nothing was read or written.", remedy)
+
+
+def _last_line(text: str) -> str:
+    lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
+    return lines[-1].rstrip(".") if lines else "no answer"

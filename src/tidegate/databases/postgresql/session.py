@@ -1,0 +1,221 @@
+"""One open PostgreSQL connection.
+
+Facts that shape this file
+ * Every setting that text output depends on is fixed when the session opens: dates, intervals, floats, bytes, money
+   and the time zone read the same on every server.
+ * COMMIT of a transaction that already failed answers ROLLBACK, without an error.
+ * A wait for a lock ends after five minutes, and a snapshot that many tasks read may stay open for hours.
+ * An exported snapshot lives as long as the transaction that exported it; whoever uses it must say so in its first
+   statement, in REPEATABLE READ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+
+from tidegate.databases.postgresql import catalog, types
+from tidegate.databases.postgresql.failures import translated, unreachable
+from tidegate.errors import DatabaseError, OutcomeUnknown
+from tidegate.interfaces import ReadRequest, Session
+from tidegate.model.columns import Column, Shape
+from tidegate.model.connection import Connection
+from tidegate.model.names import TableName
+from tidegate.model.values import Kind
+from tidegate.sql.text import Literal, Name, Part, Sql, names, raw, render, sql
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_SETTINGS = """
+SET client_encoding = 'UTF8'; SET standard_conforming_strings = on; SET datestyle = 'ISO, YMD';
+SET intervalstyle = 'iso_8601'; SET timezone = 'UTC'; SET extra_float_digits = 1; SET bytea_output = 'hex';
+SET lc_monetary = 'C'; SET xmloption = 'content'; SET default_transaction_isolation = 'read committed';
+SET search_path = ''; SET lock_timeout = '5min'; SET idle_in_transaction_session_timeout = 0
+"""
+_READ_ONLY = "; SET default_transaction_read_only = on"
+
+
+class PostgresqlDialect:
+    """Names in double quotes, values in single ones, each literal in its column's type."""
+
+    def name(self, part: str) -> str:
+        return '"' + part.replace('"', '""') + '"'
+
+    def literal(self, literal: Literal) -> str:
+        if literal.value is None:
+            return "NULL"
+        if isinstance(literal.value, int) and not literal.type:
+            return str(literal.value)
+        quoted = "'" + str(literal.value).replace("'", "''") + "'"
+        return f"CAST({quoted} AS {literal.type})" if literal.type else quoted
+
+
+DIALECT = PostgresqlDialect()
+
+
+class PostgresqlSession(Session):
+    """Statements, catalog, rows, snapshots and locks of one connection."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        arguments: dict[str, Any],
+        *,
+        read_only: bool,
+        query_timeout: float | None,
+    ) -> None:
+        self._connection = connection
+        try:
+            self._driver: psycopg.Connection[Any] = psycopg.connect(autocommit=True, **arguments)
+            timeout = sql("; SET statement_timeout = {ms}", ms=Literal(int((query_timeout or 0) * 1000)))
+            settings = _SETTINGS + (_READ_ONLY if read_only else "") + render(timeout, DIALECT)
+            self._driver.execute(settings)
+        except psycopg.Error as problem:
+            raise unreachable(problem, connection) from None
+
+    def query(self, statement: Sql) -> list[tuple[object, ...]]:
+        with translated(self._connection):
+            return self._driver.execute(render(statement, DIALECT)).fetchall()
+
+    def query_of_user(self, statement: Sql) -> list[tuple[object, ...]]:
+        self.execute(sql("RESET search_path"))
+        try:
+            return self.query(statement)
+        finally:
+            if self.is_open:
+                self.execute(sql("SET search_path = ''"))
+
+    def execute(self, statement: Sql) -> int:
+        with translated(self._connection):
+            return max(self._driver.execute(render(statement, DIALECT)).rowcount, 0)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        self.execute(sql("BEGIN"))
+        try:
+            yield
+        except BaseException:
+            with suppress(psycopg.Error):
+                self._driver.execute("ROLLBACK")
+            raise
+        self._commit()
+
+    def _commit(self) -> None:
+        try:
+            answer = self._driver.execute("COMMIT").statusmessage
+        except psycopg.OperationalError:
+            raise OutcomeUnknown(
+                f"{self._connection.display}: the connection was lost while a commit was under way.",
+                "Either all of the transaction is there or nothing.",
+                "Run again: it looks first and repeats only what is missing.",
+            ) from None
+        except psycopg.Error as problem:
+            # A deferred constraint speaks up at commit.
+            with translated(self._connection):
+                raise problem
+        if answer != "COMMIT":
+            raise DatabaseError(
+                f"{self._connection.display}: the server rolled the transaction back.",
+                "Nothing of it was written.",
+            )
+
+    @property
+    def is_open(self) -> bool:
+        return not self._driver.closed
+
+    def close(self) -> None:
+        with suppress(psycopg.Error):
+            self._driver.close()
+
+    # The catalog
+
+    def identity(self) -> str:
+        with translated(self._connection):
+            return str(self._driver.execute(catalog.IDENTITY).fetchall()[0][0])
+
+    def shapes(self, names: Sequence[TableName]) -> dict[TableName, Shape]:
+        asked = [[name.schema for name in names], [name.name for name in names]]
+        with translated(self._connection), self._pipeline():
+            columns = self._driver.execute(catalog.COLUMNS, asked)
+            keys = self._driver.execute(catalog.KEYS, asked)
+            guards = self._driver.execute(catalog.GUARDS, [*asked, *asked])
+            return catalog.shapes(names, columns.fetchall(), keys.fetchall(), guards.fetchall())
+
+    def _pipeline(self) -> AbstractContextManager[object]:
+        """One round trip for several statements, where the client library can."""
+        return self._driver.pipeline() if psycopg.Pipeline.is_supported() else nullcontext()
+
+    def tables(self) -> list[TableName]:
+        with translated(self._connection):
+            return [TableName(*row) for row in self._driver.execute(catalog.TABLES).fetchall()]
+
+    def partition_kind(self, column: Column) -> Kind | None:
+        return types.partition_kind(column)
+
+    def now(self) -> str:
+        return str(self.query(sql('SELECT to_char(now(), \'YYYY-MM-DD"T"HH24:MI:SS.US"+00:00"\')'))[0][0])
+
+    # Rows
+
+    def read(self, request: ReadRequest) -> Iterator[pa.RecordBatch]:
+        from tidegate.databases.postgresql.csv import Decoder, blocks
+        from tidegate.rows.arrow import arrow_schema
+
+        decoder = Decoder(arrow_schema(request.columns, request.text_columns))
+        statement = sql("COPY ({query}) TO STDOUT (FORMAT csv)", query=select_rows(request))
+        with translated(self._connection), self._driver.cursor().copy(render(statement, DIALECT)) as copy:
+            for block, rows in blocks(copy, request.batch):
+                yield decoder.decode(block, rows)
+
+    def write(self, table: TableName, batches: Iterator[pa.RecordBatch]) -> int:
+        from tidegate.databases.postgresql.csv import encode, encode_as_text
+
+        rows = 0
+        for batch in batches:
+            encoded = encode(batch)
+            kind = "csv" if encoded is not None else "text"
+            columns = names(batch.schema.names)
+            statement = sql(
+                "COPY {table} ({columns}) FROM STDIN (FORMAT {kind})",
+                table=Name.of(table),
+                columns=columns,
+                kind=raw(kind),
+            )
+            with translated(self._connection), self._driver.cursor() as cursor:
+                with cursor.copy(render(statement, DIALECT)) as copy:
+                    copy.write(encoded if encoded is not None else encode_as_text(batch))
+                rows += cursor.rowcount
+        return rows
+
+    # Snapshots and locks
+
+    def export_snapshot(self) -> str:
+        self.execute(sql("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"))
+        return str(self.query(sql("SELECT pg_export_snapshot()"))[0][0])
+
+    def use_snapshot(self, snapshot: str) -> None:
+        self.execute(sql("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"))
+        self.execute(sql("SET TRANSACTION SNAPSHOT {snapshot}", snapshot=Literal(snapshot)))
+
+    def try_lock(self, name: str) -> bool:
+        answer = self.query(sql("SELECT pg_try_advisory_lock(hashtextextended({name}, 0))", name=Literal(name)))
+        return bool(answer[0][0])
+
+    def lock_in_transaction(self, name: str) -> None:
+        self.query(sql("SELECT pg_advisory_xact_lock(hashtextextended({name}, 0))", name=Literal(name)))
+
+
+def select_rows(request: ReadRequest) -> Sql:
+    """The select list is ours: each column in its request's order, money as an exact number."""
+    columns: list[Part] = [_selected(column) for column in request.columns]
+    query = sql("SELECT {columns} FROM {table}", columns=columns, table=Name.of(request.table))
+    return query if request.rows is None else sql("{query} WHERE {rows}", query=query, rows=request.rows)
+
+
+def _selected(column: Column) -> Part:
+    name = Name.of(column.name)
+    return sql("CAST({name} AS numeric)", name=name) if column.type == "money" else name

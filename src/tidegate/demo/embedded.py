@@ -1,0 +1,263 @@
+"""A private PostgreSQL server from a wheel, for the demo and the tests: no installation, no Docker, no root needed.
+
+It listens on a free port of 127.0.0.1 alone, with a password. Everything it has lies in one folder:
+
+    owner      locked by the process that answers for the server, with its number; unlocked by the kernel when it dies
+    password   of the role `tidegate`, a superuser
+    port       the last one, taken again when it is free, so that addresses stay valid
+    data/      the cluster; its log is data/server.log
+    wheel/     a copy of the programs, only where root started it from a folder that is closed to others
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import secrets
+import shutil
+import socket
+import time
+from pathlib import Path
+from types import TracebackType
+from urllib.parse import quote
+
+import psycopg
+from psycopg import sql
+
+from tidegate.demo.binaries import programs, server_account
+from tidegate.demo.ownership import abandoned, take, temporary_folder
+from tidegate.errors import TidegateError
+
+_ROLE = "tidegate"
+_START_SECONDS = 60
+_INITDB = ["--encoding=UTF8", "--locale=C", f"--username={_ROLE}", "--auth=scram-sha-256", "--no-instructions"]
+_SERVER = "-h 127.0.0.1 -k '' -c timezone=UTC -c log_timezone=UTC -c wal_level=logical"
+# Commits still wait for the log to be written, only not for the disk: a server that is killed loses nothing.
+_CARELESS = "-c fsync=off -c full_page_writes=off"
+
+
+class EmbeddedPostgres:
+    """One server. Use it in a `with` block, or call `start` and `close`.
+
+    Args:
+        data: where to keep it between starts. None: a temporary folder that goes with the server.
+        durable: False trades survival of a power cut for speed; `kill` still loses nothing.
+        outlives: leave the server running when this process ends. Needs `data`.
+
+    A server that already runs on `data` is used, and stays for its owner. One whose owner was killed is removed by the
+    next start of any temporary server of the same user.
+    """
+
+    def __init__(self, major: int = 18, data: Path | None = None, durable: bool = True, outlives: bool = False) -> None:
+        if outlives and data is None:
+            raise ValueError("a server that outlives its process needs a folder: give `data`")
+        self._major, self._kept, self._durable, self._outlives = major, data, durable, outlives
+        self._account = server_account()
+        self._folder: Path | None = None
+        self._owner: int | None = None
+        self._process = os.getpid()
+        self._port = 0
+
+    def __enter__(self) -> EmbeddedPostgres:
+        try:
+            self.start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def start(self) -> None:
+        """Ready for connections on return. Does nothing when it runs already."""
+        if self._folder is None:
+            self._folder = self._made_folder()
+            self._owner = take(self._folder)
+            atexit.register(self.close)
+            self._account.require_way_to(self._folder)
+            self._bin_dir = programs(self._major, self._account, self._folder)
+        if self._owner is None:
+            self._await_other_owner()
+        elif not self._is_running():
+            self._initialise()
+            self._launch()
+
+    def stop(self) -> None:
+        """A clean stop; connections are ended. The data stay, `start` goes on with them."""
+        self._control("stop", "-m", "fast")
+
+    def kill(self) -> None:
+        """A stop without goodbye, as in a crash: the next start recovers from the log."""
+        self._control("stop", "-m", "immediate")
+
+    def restart(self) -> None:
+        """Stop and start on the same port: addresses stay valid, connections do not."""
+        self.stop()
+        self.start()
+
+    def close(self) -> None:
+        """Stops what this process owns and removes a temporary folder. Closing twice does nothing."""
+        if self._folder is None or os.getpid() != self._process:  # a forked child must not end its parent's server
+            return
+        atexit.unregister(self.close)
+        if self._owner is not None:
+            if not self._outlives:
+                self.stop()
+            if self._kept is None:
+                shutil.rmtree(self._folder, ignore_errors=True)
+            os.close(self._owner)
+        self._folder, self._owner = None, None
+
+    def url(self, database: str = "postgres") -> str:
+        return f"postgresql://{_ROLE}:{self._password()}@127.0.0.1:{self._port}/{quote(database, safe='')}"
+
+    def create_database(self, name: str) -> str:
+        """The URL of a new, empty database."""
+        self._execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+        return self.url(name)
+
+    def drop_database(self, name: str) -> None:
+        """Also when somebody is still connected, or when it is not there."""
+        self._execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
+
+    @property
+    def bin_dir(self) -> Path:
+        """`psql`, `pg_dump` and the other programs of this version. Known after `start`."""
+        return self._bin_dir
+
+    @property
+    def folder(self) -> Path:
+        if self._folder is None:
+            raise TidegateError("The embedded PostgreSQL was not started.", "", "Call `start`, or use a `with` block.")
+        return self._folder
+
+    @property
+    def _data(self) -> Path:
+        return self.folder / "data"
+
+    def _made_folder(self) -> Path:
+        """The server's folder. Root leaves a way through a new one, not a look in: another account runs the server."""
+        if self._kept is None:
+            self._sweep()
+            folder = temporary_folder()
+        else:
+            folder = self._kept.absolute()
+            if folder.exists():
+                return _own_folder(folder)
+            folder.mkdir(mode=0o700, parents=True)
+        if os.geteuid() == 0:
+            folder.chmod(0o711)
+        return folder
+
+    def _await_other_owner(self) -> None:
+        deadline = time.monotonic() + _START_SECONDS
+        while not self._is_running():
+            if time.monotonic() > deadline:
+                raise TidegateError(
+                    f"Another process holds {self.folder}, and its server does not answer.",
+                    "Nothing was changed there.",
+                    f"End process {(self.folder / 'owner').read_text().strip()}, or choose another folder.",
+                )
+            time.sleep(0.1)
+
+    def _initialise(self) -> None:
+        if self._data.is_dir():
+            return
+        password = self.folder / "password"
+        password.touch(mode=0o600)
+        password.write_text(secrets.token_urlsafe(18))
+        self._account.own(password)
+        draft = self.folder / "data.new"  # a kill must not leave half a cluster behind under the real name
+        shutil.rmtree(draft, ignore_errors=True)
+        draft.mkdir(mode=0o700)
+        self._account.own(draft)
+        sync = [] if self._durable else ["--no-sync"]
+        self._run("initdb", *_INITDB, *sync, f"--pwfile={password}", "-D", str(draft))
+        draft.rename(self._data)
+
+    def _launch(self) -> None:
+        remembered = self.folder / "port"
+        wanted = int(remembered.read_text()) if remembered.is_file() else 0
+        self._port = _free_port(wanted) or _free_port(0)
+        remembered.write_text(str(self._port))
+        options = f"-p {self._port} {_SERVER} {'' if self._durable else _CARELESS}"
+        log = self._data / "server.log"
+        self._run(
+            "pg_ctl", "start", "-w", "-t", str(_START_SECONDS), "-D", str(self._data), "-l", str(log), "-o", options
+        )
+
+    def _control(self, *arguments: str) -> None:
+        if self._is_running():
+            self._run("pg_ctl", *arguments, "-w", "-t", str(_START_SECONDS), "-D", str(self._data))
+
+    def _run(self, program: str, *arguments: str) -> None:
+        done = self._account.run([self._bin_dir / program, *arguments], self.folder)
+        if done.returncode != 0:
+            log = self._data / "server.log"
+            said = (log.read_text(errors="replace") if log.is_file() else "") + done.stderr
+            last = " / ".join(said.strip().splitlines()[-3:])
+            raise TidegateError(
+                f"The embedded PostgreSQL did not obey `{program} {arguments[0]}`: {last}",
+                "No database other than the embedded one was touched.",
+                f"Its log is {log}.",
+            )
+
+    def _is_running(self) -> bool:
+        """Asked of the server itself: a process number in a file may outlive its process, and come to mean another."""
+        lines = _lines(self._data / "postmaster.pid")
+        if len(lines) < 4:
+            return False
+        self._port = int(lines[3])
+        try:
+            with psycopg.connect(self.url(), connect_timeout=5) as connection:
+                answer = connection.execute("SELECT current_setting('data_directory')").fetchone()
+        except psycopg.Error:
+            return False
+        return answer is not None and Path(answer[0]).resolve() == self._data.resolve()
+
+    def _password(self) -> str:
+        return (self.folder / "password").read_text()
+
+    def _execute(self, statement: sql.Composed) -> None:
+        with psycopg.connect(self.url(), autocommit=True) as connection:
+            connection.execute(statement)
+
+    def _sweep(self) -> None:
+        """Ends and removes temporary servers of this user whose owner was killed."""
+        for folder, owner in abandoned():
+            stale = EmbeddedPostgres(self._major)
+            stale._folder, stale._owner = folder, owner
+            stale._bin_dir = programs(self._major, self._account, folder)
+            stale.close()
+
+
+def _own_folder(folder: Path) -> Path:
+    """A folder with other things in it is refused: the server would be mixed with them."""
+    if (folder / "owner").is_file() or not any(folder.iterdir()):
+        return folder
+    raise TidegateError(
+        f"{folder} holds other files than an embedded PostgreSQL.",
+        "Nothing was changed there.",
+        "Choose a folder that is empty or does not exist.",
+    )
+
+
+def _free_port(wanted: int) -> int:
+    """`wanted` when nobody listens there (0: any port); 0 when it is taken."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", wanted))
+        except OSError:
+            return 0
+        return int(probe.getsockname()[1])
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text().splitlines()
+    except OSError:
+        return []

@@ -1,0 +1,130 @@
+"""Source and target as somebody else sees them: what the story changes and counts, it does here, without Tidegate."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import psycopg
+from psycopg import sql
+
+from tidegate.demo.data import Day, add, create
+from tidegate.demo.embedded import EmbeddedPostgres
+from tidegate.errors import TidegateError
+
+_QUIET_SECONDS = 30
+
+_READER = "CREATE ROLE reader LOGIN PASSWORD {}"
+_READS = "GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader"
+_LOADER = "CREATE ROLE loader LOGIN PASSWORD {}"
+_OWNS = "ALTER DATABASE uat OWNER TO loader"
+
+_ROWS = """
+SELECT cobid, count(*)
+FROM daily_transactions
+GROUP BY cobid
+ORDER BY cobid
+"""
+_HASHES = """
+SELECT cobid, count(*), sum(hashtextextended(trade::text, 0))
+FROM daily_transactions AS trade
+WHERE cobid = ANY(%s)
+GROUP BY cobid
+"""
+_PRESENT = """
+SELECT day
+FROM unnest(%s::int[]) AS day
+WHERE EXISTS (SELECT FROM daily_transactions WHERE cobid = day)
+"""
+_TWICE = """
+SELECT count(*) - count(DISTINCT (cobid, trade_id))
+FROM daily_transactions
+"""
+_DELETE = "DELETE FROM daily_transactions WHERE cobid = %s"
+_OTHERS = """
+SELECT count(*)
+FROM pg_stat_activity
+WHERE datname IN ('prod', 'uat') AND usename IN ('reader', 'loader')
+"""
+_VERSION = "SELECT split_part(version(), ' ', 2)"
+
+
+class Sides:
+    """`prod` with a login that may only read, `uat` with one that owns it, and a superuser's eyes on both."""
+
+    def __init__(self, server: EmbeddedPostgres) -> None:
+        self.variables = {"PROD_PASSWORD": secrets.token_urlsafe(18), "UAT_PASSWORD": secrets.token_urlsafe(18)}
+        self.prod = _connect(server.create_database("prod"))
+        self.uat = _connect(server.create_database("uat"))
+
+    def fill(self, days: Sequence[Day]) -> None:
+        """The table in `prod` with these days, and both logins."""
+        create(self.prod, days)
+        self._grant(_READER, "PROD_PASSWORD", _READS)
+        self._grant(_LOADER, "UAT_PASSWORD", _OWNS)
+
+    def _grant(self, role: str, variable: str, rights: str) -> None:
+        self.prod.execute(sql.SQL(role).format(sql.Literal(self.variables[variable])))
+        self.prod.execute(rights)
+
+    def add(self, days: Sequence[Day]) -> None:
+        add(self.prod, days)
+
+    def delete_in_target(self, cobid: int) -> int:
+        """How many rows are gone now."""
+        return self.uat.execute(_DELETE, [cobid]).rowcount
+
+    @property
+    def port(self) -> int:
+        return self.prod.info.port
+
+    @property
+    def version(self) -> str:
+        return str(_one(self.prod, _VERSION))
+
+    def source_rows(self) -> dict[int, int]:
+        """Rows by day."""
+        return dict(self.prod.execute(_ROWS).fetchall())
+
+    def target_rows(self) -> dict[int, int]:
+        """Rows by day. Raises before the first run has made the table."""
+        return dict(self.uat.execute(_ROWS).fetchall())
+
+    def present(self, cobids: Sequence[int]) -> list[int]:
+        """Which of these days the target holds."""
+        return [row[0] for row in self.uat.execute(_PRESENT, [list(cobids)]).fetchall()]
+
+    def rows_twice(self) -> int:
+        """How many rows of the target repeat another row's key."""
+        return int(_one(self.uat, _TWICE))
+
+    def unequal(self, cobids: Sequence[int]) -> list[int]:
+        """Days on which both sides differ, in their number of rows or in PostgreSQL's own hash of the rows' text."""
+        prod, uat = (_by_day(side.execute(_HASHES, [list(cobids)]).fetchall()) for side in (self.prod, self.uat))
+        return [cobid for cobid in cobids if cobid not in prod or prod[cobid] != uat.get(cobid)]
+
+    def wait_until_quiet(self) -> None:
+        """Until the server has noticed that nobody is there any more, and has rolled back what was not committed."""
+        deadline = time.monotonic() + _QUIET_SECONDS
+        while _one(self.prod, _OTHERS):
+            if time.monotonic() > deadline:
+                raise TidegateError(f"Sessions of the killed run are still there after {_QUIET_SECONDS} s.")
+            time.sleep(0.1)
+
+    def close(self) -> None:
+        self.prod.close()
+        self.uat.close()
+
+
+def _connect(url: str) -> psycopg.Connection[Any]:
+    return psycopg.connect(url, autocommit=True)
+
+
+def _one(side: psycopg.Connection[Any], question: str) -> Any:
+    return side.execute(question).fetchall()[0][0]
+
+
+def _by_day(rows: Sequence[tuple[Any, ...]]) -> dict[int, tuple[Any, ...]]:
+    return {row[0]: row[1:] for row in rows}

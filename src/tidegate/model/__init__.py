@@ -1,0 +1,1 @@
+"""The words of Tidegate as frozen values; imports nothing but errors."""

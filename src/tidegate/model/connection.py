@@ -1,0 +1,97 @@
+"""Where a database is and who logs in: a value that knows no driver, and that never shows a secret."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from ipaddress import IPv6Address, ip_address
+from posixpath import normpath
+from urllib.parse import quote
+
+_LOOPBACK = "localhost"
+_SECRET_WORDS = ("password", "secret", "token", "scram_")
+
+
+@dataclass(frozen=True, repr=False)
+class Connection:
+    """A database and a login. `str`, `repr` and `display` hold no secret; `password` does.
+
+    `host` is a name, an address without brackets, or the folder of a Unix socket (it starts with `/`).
+    An empty `user` or `password` leaves the choice to the driver (.pgpass, PGPASSWORD, peer login).
+    `options` go to the driver under the names that it knows (sslmode, connect_timeout).
+    """
+
+    kind: str
+    host: str
+    port: int
+    database: str
+    user: str = ""
+    password: str = ""
+    options: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def display(self) -> str:
+        """A URL without secrets and options; parsing it leads to the same place."""
+        login = f"{quote(self.user, safe='')}@" if self.user else ""
+        database = quote(self.database, safe="")
+        if is_socket(self.host):
+            return f"{self.kind}://{login}/{database}?host={quote(self.host)}&port={self.port}"
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.kind}://{login}{host}:{self.port}/{database}"
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """Every name under which the server is addressed: the host, and `hostaddr` where it is given."""
+        address = dict(self.options).get("hostaddr", "")
+        return (self.host, address) if address else (self.host,)
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What must not be printed: the password, and options such as `sslpassword`."""
+        hidden = (value for name, value in self.options if is_secret_name(name))
+        return tuple(secret for secret in (self.password, *hidden) if secret)
+
+    def same_place_as(self, other: Connection) -> bool:
+        """Whether both lead to one database, whoever logs in.
+
+        Names are compared, not resolved: two DNS names of one server count as two places. The case of
+        the database's name is ignored, since a refusal too many is cheaper than a source overwritten.
+        """
+        if (self.port, self.database.casefold()) != (other.port, other.database.casefold()):
+            return False
+        return any(_same_host(mine, theirs) for mine in self.hosts for theirs in other.hosts)
+
+    def __repr__(self) -> str:
+        return f"Connection({self.display!r})"
+
+    def __str__(self) -> str:
+        return self.display
+
+
+def is_socket(host: str) -> bool:
+    """Whether this is the folder of a Unix socket, or an abstract one, which starts with `@`."""
+    return host.startswith(("/", "@"))
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a setting of this name holds something that must not be printed."""
+    return any(word in name.lower() for word in _SECRET_WORDS)
+
+
+def _same_host(one: str, other: str) -> bool:
+    if is_socket(one) and is_socket(other):
+        return normpath(one) == normpath(other)
+    return _canonical(one) == _canonical(other)
+
+
+def _canonical(host: str) -> str:
+    """One spelling per host: every loopback address and every socket is `localhost`."""
+    name = host.lower().rstrip(".")
+    if is_socket(name) or name == _LOOPBACK:
+        return _LOOPBACK
+    try:
+        address = ip_address(name)
+    except ValueError:
+        return name
+    if isinstance(address, IPv6Address) and address.ipv4_mapped:
+        address = address.ipv4_mapped
+    return _LOOPBACK if address.is_loopback or address.is_unspecified else str(address)

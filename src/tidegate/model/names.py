@@ -1,0 +1,46 @@
+"""Names of tables, as users write them and as databases quote them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_PART = re.compile(r'"((?:[^"]|"")*)"|([^".]+)')
+
+
+@dataclass(frozen=True, order=True)
+class TableName:
+    """A table in a schema. An empty schema means the default one of the database that is asked."""
+
+    schema: str
+    name: str
+
+    def __str__(self) -> str:
+        """What `parse` reads as the same name: the ledger and the lake know a table by it."""
+        return f"{_shown(self.schema)}.{_shown(self.name)}" if self.schema else _shown(self.name)
+
+    @classmethod
+    def parse(cls, text: str) -> TableName:
+        """`orders`, `sales.orders`, or with quoted parts `"odd.schema"."odd ""table"`."""
+        parts, position = [], 0
+        while position < len(text):
+            match = _PART.match(text, position)
+            if match is None:
+                raise ValueError(f"{text!r} is not a table name")
+            parts.append(match[1].replace('""', '"') if match[1] is not None else match[2])
+            position = match.end()
+            if position < len(text):
+                if text[position] != "." or position + 1 == len(text):
+                    raise ValueError(f"{text!r} is not a table name")
+                position += 1
+        if len(parts) not in (1, 2):
+            raise ValueError(f"{text!r} is not a table name")
+        return cls(parts[0] if len(parts) == 2 else "", parts[-1])
+
+    def within(self, default_schema: str) -> TableName:
+        """The same name with the schema filled in. `dbo` means the default schema everywhere."""
+        return TableName(default_schema, self.name) if self.schema in ("", "dbo") else self
+
+
+def _shown(part: str) -> str:
+    return '"' + part.replace('"', '""') + '"' if re.search(r'[".]', part) else part

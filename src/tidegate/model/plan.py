@@ -1,0 +1,98 @@
+"""What a run will do, as records. The explainer prints them, the executor does them: one list, two readers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from tidegate.model.columns import Column
+from tidegate.model.scope import Scope
+from tidegate.model.values import Value
+
+
+@dataclass(frozen=True)
+class ChangeSchema:
+    """DDL on the target, shown before it runs."""
+
+    statements: tuple[str, ...]
+    why: str
+
+
+@dataclass(frozen=True)
+class Land:
+    """Extract one value into the lake. `rows` is what the source counted, None when it was not counted."""
+
+    value: Value
+    why: str
+    rows: int | None = None
+    origin: str = "source"
+    """`target` when only the target still has the rows (and its receipt must equal the ledger's)."""
+    replaces: str = ""
+    """The stamp of the file that planning saw under this name; empty when there was none."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """Replace one value in the target by what the lake holds, with its ledger row, in one transaction."""
+
+    value: Value
+    why: str
+    generation: int
+    rows: int | None = None
+    unless_hash: str = ""
+    """Leave the target alone when the lake's hash is this one: the target is known to hold it."""
+    look_first: bool = False
+    """The target has rows that no ledger speaks of: compare, and only record when they are equal."""
+
+
+@dataclass(frozen=True)
+class Remove:
+    """Take a value out of the target or the lake, because a rule asks for it."""
+
+    value: Value
+    side: str
+    why: str
+    generation: int = 0
+
+
+@dataclass(frozen=True)
+class Notice:
+    """Something that a person should know and that this run leaves as it is."""
+
+    text: str
+    value: Value | None = None
+    severity: str = "note"
+
+
+Step: TypeAlias = ChangeSchema | Land | Load | Remove | Notice
+
+
+@dataclass(frozen=True)
+class TablePlan:
+    """The steps of one table, in order."""
+
+    table: str
+    steps: tuple[Step, ...]
+    scope: Scope
+    columns: tuple[Column, ...] = field(default=(), repr=False)
+    """The columns that travel, in the source's order."""
+
+    @property
+    def moves_rows(self) -> bool:
+        return any(isinstance(step, (Land, Load)) for step in self.steps)
+
+    @property
+    def does_something(self) -> bool:
+        return any(not isinstance(step, Notice) for step in self.steps)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run would do now. `failures` are the tables that could not be planned, with the reason."""
+
+    tables: tuple[TablePlan, ...]
+    failures: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def does_something(self) -> bool:
+        return any(table.does_something for table in self.tables)

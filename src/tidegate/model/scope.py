@@ -1,0 +1,69 @@
+"""The declared scope of a table: what Tidegate is responsible for, and nothing else."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tidegate.model.values import Kind, Value
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Everything from `floor` on, plus `ranges` (both ends included), less what was forgotten.
+
+    A floor of None holds nothing of its own: only the ranges count.
+    """
+
+    floor: Value | None = None
+    ranges: tuple[tuple[Value, Value], ...] = ()
+    forgotten: frozenset[Value] = frozenset()
+
+    def holds(self, value: Value) -> bool:
+        if value in self.forgotten:
+            return False
+        above = self.floor is not None and value >= self.floor
+        return above or any(low <= value <= high for low, high in self.ranges)
+
+    def with_range(self, low: Value, high: Value) -> Scope:
+        """Also responsible for `low` to `high`; what was forgotten in there is remembered again."""
+        remembered = frozenset(value for value in self.forgotten if not low <= value <= high)
+        ranges = self.ranges if (low, high) in self.ranges else (*self.ranges, (low, high))
+        return replace(self, ranges=ranges, forgotten=remembered)
+
+    def without(self, value: Value) -> Scope:
+        return replace(self, forgotten=self.forgotten | {value})
+
+    def to_json(self) -> str:
+        kind = next((value.kind for value in self._mentioned()), None)
+        return json.dumps(
+            {
+                "kind": kind and kind.value,
+                "floor": self.floor and self.floor.text,
+                "ranges": [[low.text, high.text] for low, high in self.ranges],
+                "forgotten": sorted(value.text for value in self.forgotten),
+            }
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> Scope:
+        stored: dict[str, Any] = json.loads(text)
+        if stored["kind"] is None:
+            return cls()
+        kind = Kind(stored["kind"])
+        return cls(
+            floor=None if stored["floor"] is None else Value.of(stored["floor"], kind),
+            ranges=tuple((Value.of(low, kind), Value.of(high, kind)) for low, high in stored["ranges"]),
+            forgotten=frozenset(Value.of(value, kind) for value in stored["forgotten"]),
+        )
+
+    def __str__(self) -> str:
+        parts = [f"from {self.floor}"] if self.floor is not None else []
+        parts += [f"{low} to {high}" if low != high else str(low) for low, high in self.ranges]
+        without = f", without {', '.join(map(str, sorted(self.forgotten)))}" if self.forgotten else ""
+        return (" and ".join(parts) or "nothing") + without
+
+    def _mentioned(self) -> list[Value]:
+        ends = [end for pair in self.ranges for end in pair]
+        return [*([self.floor] if self.floor is not None else []), *ends, *self.forgotten]

@@ -1,0 +1,43 @@
+"""Where every value of a table stands, for people: what `status`, `explain` and the HTML report show."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class ValueStatus:
+    """One value. Rows are None where they were not counted, 0 where there are none."""
+
+    value: str
+    state: str
+    """proven, adopted, pending, missing, differs, removed, forgotten or out of scope."""
+    source_rows: int | None = None
+    lake_rows: int | None = None
+    target_rows: int | None = None
+    lake_hash: str = ""
+    ledger_hash: str = ""
+    generation: int = 0
+    loaded_at: str = ""
+    next: tuple[str, ...] = ()
+    """What the next run does with it, in the plan's words."""
+
+
+@dataclass(frozen=True)
+class TableStatus:
+    """One table. `state` is in step, pending, empty or failed."""
+
+    table: str
+    kind: str
+    partition_column: str
+    state: str
+    scope: str = ""
+    values: tuple[ValueStatus, ...] = field(default=(), repr=False)
+    pending: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    problem: str = ""
+
+    @property
+    def newest_loaded(self) -> str:
+        loaded = [value.value for value in self.values if value.generation and value.target_rows]
+        return loaded[-1] if loaded else ""

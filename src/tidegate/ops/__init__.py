@@ -1,0 +1,1 @@
+"""What an operator does now and then: adopt, forget, clean."""

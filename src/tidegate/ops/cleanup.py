@@ -1,0 +1,36 @@
+"""Clean: sweep what dead runs left behind. Never a published file, never a row."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+
+from tidegate.runs.executor import Places
+from tidegate.state.ledger import Ledger
+
+HOURS_BEFORE_A_WORKSPACE_IS_DEAD = 24.0
+REPORTS_KEPT = 500
+
+
+@dataclass(frozen=True)
+class Cleaned:
+    """What was swept, or would be."""
+
+    workspaces: tuple[str, ...]
+    reports: int
+    dry_run: bool
+
+
+def clean(
+    places: Places, *, older_than_hours: float = HOURS_BEFORE_A_WORKSPACE_IS_DEAD, dry_run: bool = False
+) -> Cleaned:
+    """Workspaces of runs that were killed, and all but the newest reports."""
+    dead = places.lake.leftovers(older_than_hours * 3600)
+    reports = 0
+    if not dry_run:
+        for folder in dead:
+            shutil.rmtree(folder, ignore_errors=True)
+        with places.target.connect("clean") as session:
+            ledger = Ledger(session)
+            reports = ledger.forget_reports(REPORTS_KEPT) if ledger.exists() else 0
+    return Cleaned(tuple(str(folder) for folder in dead), reports, dry_run)

@@ -1,0 +1,239 @@
+"""The facts of a report as values. What is absent, null or of an odd type becomes a plain default here,
+so that everything that draws can trust what it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
+
+from tidegate.reports._words import moment
+
+Raw = Mapping[str, Any]
+PLACES = ("source", "lake", "target")
+
+# In the order of PLACES. None: nobody counted, or there is no receipt. 0: counted, and there are none.
+Counts = tuple[int | None, int | None, int | None]
+Receipts = tuple[str | None, str | None, str | None]
+
+# Values that nobody promised anything about: they are shown, and left out of every sum and comparison.
+OUTSIDE = frozenset({"out of scope", "forgotten", "removed"})
+
+
+@dataclass(frozen=True)
+class Value:
+    """One partition value (or the one value that stands for a whole table) in its three places."""
+
+    value: str
+    rows: Counts
+    receipts: Receipts
+    ledger: str | None
+    state: str
+    generation: int | None
+    loaded_at: str
+    note: str
+
+    @property
+    def in_scope(self) -> bool:
+        return self.state not in OUTSIDE
+
+
+@dataclass(frozen=True)
+class Table:
+    name: str
+    kind: str
+    partition_column: str
+    status: str
+    scope: str
+    rows: Counts
+    values: tuple[Value, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Step:
+    table: str
+    step: str
+    value: str
+    rows: int | None
+    seconds: float | None
+    why: str
+    outcome: str
+    error: str
+
+
+@dataclass(frozen=True)
+class Run:
+    run: str
+    verb: str
+    started_at: str
+    seconds: float | None
+    outcome: str
+    rows_landed: int | None
+    rows_loaded: int | None
+    bytes_landed: int | None
+    engine: str
+    timings: tuple[tuple[str, float], ...]
+    steps: tuple[Step, ...]
+
+    @property
+    def rows_moved(self) -> int | None:
+        """What the run is measured by: the rows that reached the target, else those that reached the lake."""
+        return self.rows_loaded or self.rows_landed
+
+
+@dataclass(frozen=True)
+class Finding:
+    table: str
+    value: str
+    check: str
+    what: str
+    severity: str
+
+
+@dataclass(frozen=True)
+class Facts:
+    generated_at: str
+    version: str
+    project: tuple[str, str, str]
+    status: str
+    text: str
+    proof: str
+    tables: tuple[Table, ...]
+    runs: tuple[Run, ...]
+    findings: tuple[Finding, ...]
+
+
+def read(raw: Raw) -> Facts:
+    """The facts of one report; runs come newest first."""
+    project, verdict = _part(raw, "project"), _part(raw, "verdict")
+    runs = sorted(map(_run, _parts(raw, "runs")), key=lambda run: moment(run.started_at), reverse=True)
+    return Facts(
+        generated_at=_text(raw, "generated_at"),
+        version=_text(raw, "version"),
+        project=(_text(project, "source"), _text(project, "lake"), _text(project, "target")),
+        status=_text(verdict, "status"),
+        text=_text(verdict, "text"),
+        proof=_text(verdict, "proof"),
+        tables=tuple(map(_table, _parts(raw, "tables"))),
+        runs=tuple(runs),
+        findings=tuple(map(_finding, _parts(raw, "findings"))),
+    )
+
+
+def _table(raw: Raw) -> Table:
+    values = tuple(map(_value, _parts(raw, "values")))
+    rows = _part(raw, "rows")
+    return Table(
+        name=_text(raw, "name") or "(no name)",
+        kind=_text(raw, "kind"),
+        partition_column=_text(raw, "partition_column"),
+        status=_text(raw, "status"),
+        scope=_text(raw, "scope"),
+        rows=_counts(rows, "{}") if rows else _sums(values),
+        values=values,
+        notes=tuple(str(note) for note in _list(raw, "notes")),
+    )
+
+
+def _value(raw: Raw) -> Value:
+    receipts = _part(raw, "receipts")
+    return Value(
+        value="null" if raw.get("value") is None else str(raw["value"]),
+        rows=_counts(raw, "{}_rows"),
+        receipts=(_hash(receipts, "source"), _hash(receipts, "lake"), _hash(receipts, "target")),
+        ledger=_hash(receipts, "ledger"),
+        state=_text(raw, "state"),
+        generation=_whole(raw, "generation"),
+        loaded_at=_text(raw, "loaded_at"),
+        note=_text(raw, "note"),
+    )
+
+
+def _run(raw: Raw) -> Run:
+    timings = _part(raw, "timings")
+    spans = [(str(phase), _amount(timings, phase)) for phase in timings]
+    return Run(
+        run=_text(raw, "run"),
+        verb=_text(raw, "verb"),
+        started_at=_text(raw, "started_at"),
+        seconds=_amount(raw, "seconds"),
+        outcome=_text(raw, "outcome"),
+        rows_landed=_whole(raw, "rows_landed"),
+        rows_loaded=_whole(raw, "rows_loaded"),
+        bytes_landed=_whole(raw, "bytes_landed"),
+        engine=_text(raw, "engine"),
+        timings=tuple((phase, seconds) for phase, seconds in spans if seconds and seconds > 0),
+        steps=tuple(map(_step, _parts(raw, "steps"))),
+    )
+
+
+def _step(raw: Raw) -> Step:
+    return Step(
+        table=_text(raw, "table"),
+        step=_text(raw, "step"),
+        value=_text(raw, "value"),
+        rows=_whole(raw, "rows"),
+        seconds=_amount(raw, "seconds"),
+        why=_text(raw, "why"),
+        outcome=_text(raw, "outcome"),
+        error=_text(raw, "error"),
+    )
+
+
+def _finding(raw: Raw) -> Finding:
+    return Finding(*(_text(raw, key) for key in ("table", "value", "check", "what", "severity")))
+
+
+def _sums(values: tuple[Value, ...]) -> Counts:
+    def total(place: int) -> int | None:
+        counts = [value.rows[place] for value in values if value.in_scope]
+        known = [count for count in counts if count is not None]
+        return sum(known) if known and len(known) == len(counts) else None
+
+    return total(0), total(1), total(2)
+
+
+def _counts(raw: Raw, key: str) -> Counts:
+    source, lake, target = (_whole(raw, key.format(place)) for place in PLACES)
+    return source, lake, target
+
+
+def _part(raw: Raw, key: str) -> Raw:
+    part = raw.get(key)
+    return part if isinstance(part, Mapping) else {}
+
+
+def _list(raw: Raw, key: str) -> list[Any]:
+    items = raw.get(key)
+    return list(items) if isinstance(items, list | tuple) else []
+
+
+def _parts(raw: Raw, key: str) -> list[Raw]:
+    return [item for item in _list(raw, key) if isinstance(item, Mapping)]
+
+
+def _text(raw: Raw, key: str) -> str:
+    value = raw.get(key)
+    return "" if value is None else str(value)
+
+
+def _hash(raw: Raw, key: str) -> str | None:
+    return _text(raw, key) or None
+
+
+def _amount(raw: Raw, key: str) -> float | None:
+    try:
+        amount = float(raw[key])
+    except (KeyError, TypeError, ValueError, OverflowError):
+        return None
+    return amount if isfinite(amount) else None
+
+
+def _whole(raw: Raw, key: str) -> int | None:
+    value = raw.get(key)
+    if isinstance(value, int):
+        return int(value)
+    amount = _amount(raw, key)
+    return None if amount is None else round(amount)

@@ -1,0 +1,133 @@
+"""The history: each run as a point in time, a bar of what it spent its seconds on, and its steps."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from tidegate.reports._markup import Html, isolate, join, prose, tag
+from tidegate.reports._pieces import about, empty, grid
+from tidegate.reports._reading import Facts, Run, Step
+from tidegate.reports._states import badge, look
+from tidegate.reports._words import NONE, duration, minute, moment, number, per_second, plural, size
+
+PHASES = {"look": "k1", "spark start": "k2", "land": "k3", "load": "k4", "prove": "k5"}
+OTHER_PHASE, REST = "k6", "k0"
+COLUMNS = ("table", "step", "value", "rows", "time", "rows/s", "outcome", "why")
+
+RUNS = 40  # as many runs are drawn
+STEPS_OF_NEWEST, STEPS = 200, 30  # and as many of their steps, failed ones before all others
+
+
+def runs(facts: Facts) -> Html:
+    if not facts.runs:
+        return empty("No run yet. `tidegate plan` shows what the first one would do.")
+    shown = facts.runs[:RUNS]
+    longest = max(map(_span, shown))
+    drawn = tag("ol", *(_run(run, longest, run is shown[0]) for run in shown), class_="runs")
+    left = len(facts.runs) - len(shown)
+    return join([_key(shown), drawn, empty(f"{plural(left, 'older run')} not shown.") if left else None])
+
+
+def _key(shown: Sequence[Run]) -> Html | None:
+    """The phases that occur, in the order of the flow, then the ones that have no colour of their own."""
+    found = {phase for run in shown for phase, _ in run.timings}
+    phases = [phase for phase in PHASES if phase in found] + sorted(found - PHASES.keys())
+    return _phases([(phase, "") for phase in phases])
+
+
+def _phases(told: Sequence[tuple[str, str]]) -> Html | None:
+    items = (tag("li", tag("i", class_=_colour(phase)), tag("bdi", phase), f" {took}") for phase, took in told)
+    return tag("ul", *items, class_="legend phases") if told else None
+
+
+def _colour(phase: str) -> str:
+    return PHASES.get(phase, OTHER_PHASE)
+
+
+def _run(run: Run, longest: float, is_newest: bool) -> Html:
+    """One point on the line of time; the newest run stands open when it went wrong."""
+    seen = look(run.outcome)
+    dot = tag("span", seen.sign, class_=f"dot {seen.tone}", aria_hidden="true")
+    inside = _summary(run, longest), _inside(run, is_newest)
+    return tag("li", dot, tag("details", *inside, open=is_newest and seen.tone == "bad"))
+
+
+def _summary(run: Run, longest: float) -> Html:
+    when = tag("span", minute(run.started_at) or NONE, class_="when")
+    took = tag("span", duration(run.seconds), class_="took")
+    bar = _bar(run, 100 * _span(run) / longest if longest else 0)
+    moved = tag("span", _amount(run.rows_moved, run.seconds) or "no rows moved", class_="moved")
+    return tag("summary", when, tag("code", run.verb), badge(run.outcome), took, bar, moved)
+
+
+def _span(run: Run) -> float:
+    return max(run.seconds or 0.0, 0.0)
+
+
+def _bar(run: Run, length: float) -> Html:
+    """As long as the run took beside the longest one, cut into phases; time that no phase claims is pale."""
+    claimed = sum(seconds for _, seconds in run.timings)
+    parts = [(phase, _colour(phase), seconds) for phase, seconds in run.timings]
+    if _span(run) > 1.005 * claimed:
+        parts.append(("other", REST, _span(run) - claimed))
+    drawn = (_part(f"{isolate(phase)} {duration(seconds)}", code, seconds) for phase, code, seconds in parts)
+    bar = tag("span", *drawn, class_="bar", style=f"width:{length:.4g}%")
+    return tag("span", bar, class_="track", aria_hidden="true")
+
+
+def _part(title: str, code: str, seconds: float) -> Html:
+    return tag("i", class_=code, style=f"flex-grow:{seconds:.4g}", title=title)
+
+
+def _inside(run: Run, is_newest: bool) -> Html:
+    told = [
+        ("run", run.run),
+        ("started", moment(run.started_at)),
+        ("engine", run.engine or "no Spark was started"),
+        ("landed", _amount(run.rows_landed, run.seconds)),
+        ("size", size(run.bytes_landed) if run.bytes_landed else ""),
+        ("loaded", _amount(run.rows_loaded, run.seconds)),
+    ]
+    spent = _phases([(phase, duration(seconds)) for phase, seconds in run.timings])
+    return tag("div", about(told), spent, *_steps(run, is_newest), class_="inside")
+
+
+def _amount(rows: int | None, seconds: float | None) -> str:
+    return f"{plural(rows, 'row')}, {per_second(rows, seconds)}/s" if rows else ""
+
+
+def _steps(run: Run, is_newest: bool) -> list[Html | None]:
+    if not run.steps:
+        return [empty("No steps.")]
+    shown = _chosen(run.steps, STEPS_OF_NEWEST if is_newest else STEPS)
+    return [grid(f"Steps of {run.run}", COLUMNS, map(_step, shown)), _left_out(run.steps, shown)]
+
+
+def _chosen(steps: Sequence[Step], limit: int) -> list[Step]:
+    """The steps that are shown, in their order: those that went wrong, then the earliest."""
+    ranked = sorted(range(len(steps)), key=lambda i: look(steps[i].outcome).tone != "bad")
+    return [steps[i] for i in sorted(ranked[:limit])]
+
+
+def _left_out(steps: Sequence[Step], shown: Sequence[Step]) -> Html | None:
+    left = Counter(step.outcome for step in steps) - Counter(step.outcome for step in shown)
+    told = ", ".join(f"{count:,} {outcome or 'unknown'}" for outcome, count in sorted(left.items()))
+    return empty(f"{plural(left.total(), 'more step')} not shown: {told}.") if left else None
+
+
+def _step(step: Step) -> Html:
+    """One row, and a second one for the error: its three sentences need the width."""
+    measured = (number(step.rows), duration(step.seconds), per_second(step.rows, step.seconds))
+    told = (
+        tag("bdi", step.step),
+        tag("bdi", step.value or NONE),
+        *measured,
+        badge(step.outcome),
+        prose(step.why),
+    )
+    row = tag("tr", tag("th", tag("bdi", step.table)), *(tag("td", cell) for cell in told))
+    if not step.error:
+        return row
+    error = tag("td", tag("pre", tag("bdi", step.error)), colspan=len(COLUMNS))
+    return join([row, tag("tr", error, class_="error")])

@@ -1,0 +1,150 @@
+"""What the HTML page shows, gathered from status and history into plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from tidegate.model.status import TableStatus, ValueStatus
+
+Facts = dict[str, Any]
+_MOVES = ("run", "repair", "backfill", "adopt")
+
+
+def page_facts(
+    places: Mapping[str, str],
+    version: str,
+    generated_at: str,
+    tables: Sequence[TableStatus],
+    history: Sequence[Facts],
+) -> Facts:
+    """`history` is newest first, as the ledger keeps it."""
+    proof = _newest_proof(history)
+    receipts = {(one["table"], one["value"]): one for one in (proof or {}).get("comparisons", [])}
+    shown = [_table(table, receipts, history) for table in tables]
+    return {
+        "generated_at": generated_at,
+        "version": version,
+        "project": dict(places),
+        "verdict": _verdict(tables, shown, proof),
+        "tables": shown,
+        "runs": [_run(report) for report in history],
+        "findings": list(_newest_findings(history)),
+    }
+
+
+def _newest_proof(history: Sequence[Facts]) -> Facts | None:
+    """The newest verification, as long as no later run changed the target."""
+    for report in history:
+        if report["verb"] == "verify":
+            return report
+        if report["verb"] in _MOVES and any(step["outcome"] == "done" for step in report["steps"]):
+            return None
+    return None
+
+
+def _newest_findings(history: Sequence[Facts]) -> list[Facts]:
+    return list(history[0]["findings"]) if history else []
+
+
+def _table(table: TableStatus, receipts: Mapping[tuple[str, str], Facts], history: Sequence[Facts]) -> Facts:
+    notes = _why_loaded(table.table, history)
+    values = [
+        _value(value, receipts.get((table.table, value.value)), notes.get(value.value, "")) for value in table.values
+    ]
+    in_scope = [value for value in table.values if value.state not in ("out of scope", "removed", "forgotten")]
+    return {
+        "name": table.table,
+        "kind": table.kind,
+        "partition_column": table.partition_column,
+        "status": table.state,
+        "scope": table.scope,
+        "rows": {side: _total(in_scope, side) for side in ("source", "lake", "target")},
+        "values": values,
+        "notes": [
+            *table.notes,
+            *([table.problem] if table.problem else []),
+            *(f"pending: {step}" for step in table.pending),
+        ],
+    }
+
+
+def _why_loaded(table: str, history: Sequence[Facts]) -> dict[str, str]:
+    """The reason of the newest load of each value."""
+    reasons: dict[str, str] = {}
+    for report in reversed(history):
+        for step in report["steps"]:
+            if step["table"] == table and step["step"] == "load" and step["outcome"] == "done":
+                reasons[step["value"]] = step["why"]
+    return reasons
+
+
+def _total(values: Sequence[ValueStatus], side: str) -> int:
+    return sum(getattr(value, f"{side}_rows") or 0 for value in values)
+
+
+def _value(value: ValueStatus, compared: Facts | None, note: str) -> Facts:
+    hashes = {side: (compared[side] or {}).get("hash") if compared else None for side in ("source", "target")}
+    differs = compared is not None and compared["source"] is not None and compared["source"] != compared["target"]
+    known = asdict(value)
+    return {
+        **{key: known[key] for key in ("value", "source_rows", "lake_rows", "target_rows", "generation", "loaded_at")},
+        "state": "differs" if differs else value.state,
+        "receipts": {**hashes, "lake": value.lake_hash or None, "ledger": value.ledger_hash or None},
+        "note": "; ".join([*value.next, *([note] if note else [])]),
+    }
+
+
+def _run(report: Facts) -> Facts:
+    keys = (
+        "run",
+        "verb",
+        "started_at",
+        "seconds",
+        "outcome",
+        "rows_landed",
+        "rows_loaded",
+        "bytes_landed",
+        "engine",
+        "timings",
+        "steps",
+    )
+    failures = [
+        {
+            "table": table,
+            "step": "note",
+            "value": "",
+            "rows": 0,
+            "seconds": 0,
+            "why": "",
+            "outcome": "failed",
+            "error": problem,
+        }
+        for table, problem in report["failures"]
+        if not any(step["error"] == problem for step in report["steps"])
+    ]
+    shown = {key: report[key] for key in keys}
+    return {**shown, "steps": [*failures, *shown["steps"]]}
+
+
+def _verdict(tables: Sequence[TableStatus], shown: Sequence[Facts], proof: Facts | None) -> Facts:
+    values = sum(1 for table in shown for value in table["values"] if value["state"] in ("proven", "adopted", "loaded"))
+    rows = sum(table["rows"]["target"] for table in shown)
+    counted = f"{len(shown)} {'table' if len(shown) == 1 else 'tables'}, {values:,} values, {rows:,} rows"
+    failed = [table.table for table in tables if table.state == "failed"]
+    pending = [table.table for table in tables if table.state in ("pending", "empty")]
+    if failed:
+        return _said("unproven", f"{', '.join(failed[:3])} could not be looked at.")
+    if proof is not None and proof["outcome"] == "differences":
+        return _said("differs", f"{counted}: the target differs from the source. See the findings.")
+    if pending:
+        return _said("pending", f"{counted}; work is pending for {', '.join(pending[:3])}. `tidegate run` does it.")
+    if proof is not None and proof["outcome"] == "equal":
+        return _said("equal", f"{counted}: the target equals the source within the declared scope.")
+    when_loaded = "Every value was proven when it was loaded; `tidegate verify` compares with the source as it is now."
+    return _said("unproven", f"{counted}. {when_loaded}")
+
+
+def _said(status: str, text: str) -> Facts:
+    return {"status": status, "text": text, "proof": "hash"}

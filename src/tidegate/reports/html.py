@@ -1,0 +1,101 @@
+"""One self-contained page that shows whether the target equals the source, and by what proof.
+
+It needs no network and no script: styles and the little script are inside, and a content security policy
+lets nothing else run, whatever a table may be called."""
+
+from __future__ import annotations
+
+import os
+from base64 import b64encode
+from hashlib import sha256
+from importlib.resources import files
+from pathlib import Path
+from secrets import token_hex
+from typing import Any
+
+from tidegate.reports._findings import findings
+from tidegate.reports._flow import flow
+from tidegate.reports._markup import Html, tag
+from tidegate.reports._reading import Facts, read
+from tidegate.reports._runs import runs
+from tidegate.reports._tables import tables
+from tidegate.reports._verdict import figures, headline, verdict, verdict_status
+from tidegate.reports._words import minute, moment
+
+PROMISE = (
+    "Every morning the target equals the source within its declared scope, provably, "
+    "and whoever interrupts the run loses nothing."
+)
+MEANING = (
+    "“Equal” means: for every value inside the declared scope, the target has the row count and the 128-bit "
+    "hash that the source had when it was read. The hash covers every compared column of every row, in any "
+    "order of rows. Values outside of the scope are not part of the claim. "
+    "Where only counts or samples were compared, the headline says so."
+)
+WAVE = "M2 9q3-3 6 0t6 0t6 0M2 15q3-3 6 0t6 0t6 0"
+ICON = (
+    "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 22 24'>"
+    "<rect width='22' height='24' rx='5' fill='#0a4f59'/>"
+    f"<path d='{WAVE}M11 3v18' fill='none' stroke='#fff' stroke-width='2' stroke-linecap='round'/></svg>"
+)
+
+
+def render(facts: dict[str, Any]) -> str:
+    """The whole page. The same facts give the same page, byte for byte; whatever they lack is left out."""
+    known = read(facts)
+    style, script = Html(_own("page.css")), Html(_own("page.js"))
+    head = tag("head", *_meta(known, script), tag("style", style))
+    body = tag("body", _top(known), tag("main", *_sections(known)), _foot(known), tag("script", script))
+    return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
+
+
+def write(facts: dict[str, Any], path: Path) -> Path:
+    """Puts the page at `path`, whole or not at all: readers see the old page until the new one is there."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{token_hex(4)}.tmp")
+    try:
+        draft.write_bytes(render(facts).encode("utf-8"))
+        os.replace(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
+    return path
+
+
+def _own(name: str) -> str:
+    return files("tidegate.reports").joinpath(name).read_text("utf-8")
+
+
+def _meta(facts: Facts, script: str) -> list[Html]:
+    allowed = b64encode(sha256(script.encode("utf-8")).digest()).decode()
+    policy = f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{allowed}'"
+    icon = "data:image/svg+xml;base64," + b64encode(ICON.encode("utf-8")).decode()
+    return [
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=policy),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("title", f"{headline(facts)} Tidegate report"),
+        tag("link", rel="icon", href=icon),
+    ]
+
+
+def _top(facts: Facts) -> Html:
+    """The band that says it all: who, verdict, figures, flow."""
+    mark = tag("path", d=f"{WAVE}M11 3v18")
+    logo = tag("svg", mark, viewBox="0 0 22 24", class_="logo", aria_hidden="true")
+    when = tag("span", f"{minute(facts.generated_at)} UTC" if facts.generated_at else "", class_="when")
+    toggle = tag("button", "Light or dark", type="button", id="theme", hidden=True)
+    bar = tag("div", logo, tag("strong", "Tidegate"), when, toggle, class_="bar-top")
+    inside = tag("div", bar, verdict(facts), figures(facts), class_="page")
+    return tag("header", inside, flow(facts), class_=f"band {verdict_status(facts)}")
+
+
+def _sections(facts: Facts) -> list[Html]:
+    parts = [("tables", "Tables", tables), ("runs", "Runs", runs), ("findings", "Findings", findings)]
+    return [tag("section", tag("h2", name), draw(facts), class_="page", id=anchor) for anchor, name, draw in parts]
+
+
+def _foot(facts: Facts) -> Html:
+    made = f", {moment(facts.generated_at)}" if facts.generated_at else ""
+    by = tag("p", "Made by Tidegate ", tag("bdi", facts.version), made, ". All times are UTC.")
+    return tag("footer", tag("div", tag("p", tag("em", PROMISE)), tag("p", MEANING), by, class_="page"))

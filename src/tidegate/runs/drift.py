@@ -1,0 +1,149 @@
+"""Do source and target still fit together? Go, go with DDL that the plan shows, or stop with the reason.
+
+| what differs                                   | verdict                                                     |
+| ---------------------------------------------- | ----------------------------------------------------------- |
+| the target table is missing                    | go, CREATE TABLE                                            |
+| a column is new in the source                  | go, ADD COLUMN; files without it are extracted again        |
+| a column is gone from the source               | go, it stays null or default; stop when it is NOT NULL      |
+| one column gone and one new, of one type       | stop: it looks renamed                                      |
+| the source became wider                        | go, ALTER COLUMN TYPE                                       |
+| the source became narrower                     | go                                                          |
+| another type                                   | stop                                                        |
+| the target has a column of its own             | go when it may stay empty, else stop                        |
+| the target computes a column                   | go, the column is left out                                  |
+| columns stand in another order                 | go                                                          |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tidegate.errors import DriftStop, MissingObject
+from tidegate.interfaces import Database
+from tidegate.model.columns import Column, Shape
+from tidegate.model.names import TableName
+from tidegate.model.plan import ChangeSchema, Notice
+from tidegate.sql.text import Sql
+
+
+@dataclass(frozen=True)
+class Drift:
+    """What travels, what is changed first, and what a person should know."""
+
+    columns: tuple[Column, ...]
+    change: ChangeSchema | None = None
+    notices: tuple[Notice, ...] = ()
+
+
+def compare(
+    table: str,
+    source: Shape,
+    target: Shape | None,
+    target_name: TableName,
+    database: Database,
+    partition: Column,
+) -> Drift:
+    """Raises DriftStop. `partition` is the source's partition column."""
+    if target is None:
+        statements = database.create_table(target_name, source, source.columns, partition.name)
+        return Drift(source.columns, _change(database, statements, "the target table does not exist yet"))
+    _require_partition_column(table, target, partition)
+    pairs = [(column, target.exactly(column.name)) for column in source.columns]
+    travelling = tuple(column for column, twin in pairs if twin is None or not twin.generated)
+    _stop_at_other_spellings(table, source, target)
+    _stop_at_renames(table, source, target, database)
+    _stop_at_required_columns(table, source, target)
+    statements = _statements(table, target, travelling, database)
+    notices = tuple(_notices(target, source, partition))
+    change = _change(database, statements, "the source's columns changed") if statements else None
+    return Drift(travelling, change, notices)
+
+
+def _stop_at_other_spellings(table: str, source: Shape, target: Shape) -> None:
+    """One column whose names differ in case alone would need two spellings."""
+    for column in source.columns:
+        twin = target.column(column.name)
+        if twin is not None and twin.name != column.name and source.exactly(twin.name) is None:
+            raise DriftStop(
+                f"{table}: column {column.name} is spelled {twin.name} in the target.",
+                "Nothing was written.",
+                f"Rename {twin.name} in the target.",
+            )
+
+
+def _statements(table: str, target: Shape, travelling: tuple[Column, ...], database: Database) -> list[Sql]:
+    statements = []
+    for column in travelling:
+        twin = target.exactly(column.name)
+        if twin is None:
+            statements.append(database.add_column(target.name, column))
+            continue
+        verdict = database.fits(column, twin)
+        if verdict == "widen":
+            statements.append(database.widen_column(target.name, column))
+        elif verdict not in ("same", "wider"):
+            raise DriftStop(
+                f"{table}: {verdict}; values could change on the way.",
+                "Nothing was written.",
+                "Alter the target's column to the source's type, or load into another table with `target_table`.",
+            )
+    return statements
+
+
+def _stop_at_renames(table: str, source: Shape, target: Shape, database: Database) -> None:
+    gone = [column for column in target.columns if source.exactly(column.name) is None]
+    new = [column for column in source.columns if target.exactly(column.name) is None]
+    for old in gone:
+        for fresh in new:
+            if database.fits(fresh, old) == "same" and len(gone) == len(new) == 1:
+                raise DriftStop(
+                    f"{table}: {old.name} left the source and {fresh.name}, of its type, is new: it looks renamed.",
+                    "Nothing was written.",
+                    f"Rename {old.name} in the target, or drop it there if {fresh.name} is really new.",
+                )
+
+
+def _stop_at_required_columns(table: str, source: Shape, target: Shape) -> None:
+    for column in target.columns:
+        optional = column.nullable or column.has_default or column.generated
+        if source.exactly(column.name) is None and not optional:
+            raise DriftStop(
+                f"{table}: the target's column {column.name} must not be null and the source has no such column.",
+                "Nothing was written.",
+                f"Give {column.name} a default in the target, make it nullable, or drop it.",
+            )
+
+
+def _require_partition_column(table: str, target: Shape, partition: Column) -> None:
+    if target.exactly(partition.name) is None:
+        raise MissingObject(
+            f"{table}: {target.name} in the target has no column {partition.name}.",
+            "Nothing was written.",
+            "Add it, or name another `target_table`.",
+        )
+
+
+def _notices(target: Shape, source: Shape, partition: Column) -> list[Notice]:
+    notices = []
+    own = [column.name for column in target.columns if source.exactly(column.name) is None]
+    if own:
+        notices.append(Notice(f"only in the target, left as they are: {', '.join(own)}"))
+    computed = [column.name for column in target.columns if column.generated and source.exactly(column.name)]
+    if computed:
+        notices.append(Notice(f"computed by the target, left out of load and proof: {', '.join(computed)}"))
+    if target.triggers:
+        notices.append(Notice(f"triggers fire on the target: {', '.join(target.triggers)}"))
+    if target.referenced_by:
+        notices.append(
+            Notice(
+                f"referenced by {', '.join(target.referenced_by)}: replacing a value may be refused",
+                severity="warning",
+            )
+        )
+    if not target.indexed(partition.name):
+        notices.append(Notice(f"no index of the target starts with {partition.name}: every load scans the table"))
+    return notices
+
+
+def _change(database: Database, statements: list[Sql], why: str) -> ChangeSchema:
+    return ChangeSchema(tuple(database.text_of(statement) for statement in statements), why)

@@ -1,0 +1,122 @@
+"""Land: one value from a database into a Parquet file of the lake, inside of one task."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tidegate.errors import LakeError, NotNative
+from tidegate.interfaces import Database, ReadRequest, Session
+from tidegate.lakes.parquet import FileWriter
+from tidegate.model.receipt import Receipt
+from tidegate.runs.retry import retried
+from tidegate.spark.slices import Facts, Progress
+from tidegate.sql.text import Sql
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class LandSlice:
+    """Reads the rows of one value on one snapshot, hashes them on the way, and writes them with their facts."""
+
+    database: Database
+    request: ReadRequest
+    snapshot: str
+    """Empty when the database has none to share: then the task's own transaction is the snapshot."""
+    read_at: str
+    """When the snapshot was taken; empty likewise."""
+    newest: Sql | None
+    folder: Path
+    name: str
+    about: dict[str, Any] = field(default_factory=dict)
+    """Facts for the footer that are known before reading."""
+    proven_by: str = ""
+    """A hash that the rows must have to count as proven, where they do not come from the source itself."""
+
+    def move(self, attempt: str, progress: Progress) -> Facts:
+        return retried(
+            lambda: with_text_where_needed(self.request, lambda request: self._land(request, attempt, progress))
+        )
+
+    def _land(self, request: ReadRequest, attempt: str, progress: Progress) -> Facts:
+        with self.database.connect("land", read_only=True) as session:
+            session.use_snapshot(self.snapshot) if self.snapshot else session.export_snapshot()
+            read_at = self.read_at or session.now()
+            newest = session.query(self.newest)[0][0] if self.newest is not None else None
+            path = self.folder / f"{self.name}.{attempt}.parquet"
+            about = {**self.about, "read_at": read_at, "newest": newest}
+            receipt, size = _write(path, request, session.read(request), progress, about, self.proven_by)
+        return {
+            "file": str(path),
+            "rows": receipt.rows,
+            "hash": receipt.hash,
+            "bytes": size,
+            "text_columns": list(request.text_columns),
+            "newest": newest,
+        }
+
+
+def _write(
+    path: Path,
+    request: ReadRequest,
+    batches: Iterator[pa.RecordBatch],
+    progress: Progress,
+    about: dict[str, Any],
+    proven_by: str,
+) -> tuple[Receipt, int]:
+    from tidegate.rows.arrow import arrow_schema
+    from tidegate.rows.hashing import ReceiptBuilder
+
+    try:
+        writer = FileWriter(path, arrow_schema(request.columns, request.text_columns))
+        try:
+            receipts = ReceiptBuilder()
+            for batch in batches:
+                receipts.add(batch)
+                writer.write(batch)
+                progress.add(batch.num_rows)
+            receipt = receipts.receipt()
+            facts = {
+                "rows": receipt.rows,
+                "hash": receipt.hash,
+                "text_columns": list(request.text_columns),
+                "columns": [column.name for column in request.columns],
+                "unproven": proven_by not in ("", receipt.hash),
+            }
+            return receipt, writer.close({**about, **facts})
+        except BaseException:
+            writer.abandon()
+            raise
+    except OSError as problem:
+        raise LakeError(
+            f"{path.parent} cannot be written: {problem.strerror or problem}.",
+            "No half file was published; the target keeps what it had.",
+            "Make room or correct the rights of the folder, then run again.",
+        ) from None
+
+
+def with_text_where_needed(request: ReadRequest, work: Callable[[ReadRequest], Facts]) -> Facts:
+    """Starts again with a column as canonical text when it holds a value that Arrow has no room for (NaN, infinity)."""
+    while True:
+        try:
+            return work(request)
+        except NotNative as met:
+            if met.column in request.text_columns:
+                raise
+            request = replace(request, text_columns=(*request.text_columns, met.column))
+
+
+def read_receipt(session: Session, request: ReadRequest, progress: Progress | None = None) -> Receipt:
+    """Count and hash of the rows, read and forgotten batch by batch."""
+    from tidegate.rows.hashing import ReceiptBuilder
+
+    receipts = ReceiptBuilder()
+    for batch in session.read(request):
+        receipts.add(batch)
+        if progress is not None:
+            progress.add(batch.num_rows)
+    return receipts.receipt()

@@ -1,0 +1,130 @@
+"""Load: one value from its file in the lake into the target, inside of one task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tidegate.errors import LakeError, OutcomeUnknown, Transient
+from tidegate.interfaces import Database, Session
+from tidegate.lakes.parquet import ParquetLake
+from tidegate.loads import replace_partition
+from tidegate.loads.replace_partition import Replacement
+from tidegate.model.evidence import LakeFile, LedgerEntry
+from tidegate.model.names import TableName
+from tidegate.runs.landing import read_receipt
+from tidegate.runs.listener import Boundary
+from tidegate.runs.retry import retried
+from tidegate.spark.slices import Facts, Progress
+from tidegate.state.ledger import Ledger
+from tidegate.state.lock import newest_run
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class ValueBook:
+    """The ledger of one value, as the load asks for it."""
+
+    ledger: Ledger
+    table: str
+    value: str
+    boundary: Boundary
+
+    def newest(self) -> LedgerEntry | None:
+        return self.ledger.newest(self.table, self.value)
+
+    def newest_run(self) -> str:
+        return newest_run(self.ledger.session, self.table)
+
+    def record(self, entry: LedgerEntry) -> None:
+        self.ledger.record(self.table, self.value, entry)
+        self.boundary("task about to commit")
+
+
+@dataclass(frozen=True)
+class LoadSlice:
+    """Replaces one value in the target. Repeating it is harmless: its generation is written once."""
+
+    database: Database
+    work: Replacement
+    """Its entry carries generation and run; rows, hash and stamp come from the file that is really opened."""
+    lake: ParquetLake
+    path: Path
+    lake_table: TableName
+    lake_column: str
+    boundary: Boundary = field(default_factory=Boundary)
+
+    def move(self, attempt: str, progress: Progress) -> Facts:
+        return retried(lambda: self._load(progress))
+
+    def _load(self, progress: Progress) -> Facts:
+        file = self._file()
+        facts: Facts = {
+            "rows": file.rows,
+            "hash": file.hash,
+            "stamp": file.stamp,
+            "text_columns": list(file.text_columns),
+        }
+        work = self._about(file)
+        with self.database.connect("load") as session:
+            try:
+                result = self._replace(session, work, progress)
+                self.boundary("task committed")
+            except OutcomeUnknown:
+                result = self._look(work)
+        return {**facts, "result": result, "rows": 0 if result == "equal already" else file.rows}
+
+    def _file(self) -> LakeFile:
+        _, _, file = self.lake.footer(self.path, self.lake_table, self.lake_column)
+        if file.broken:
+            raise LakeError(
+                f"{self.path} cannot be used: {file.broken}.",
+                "The target keeps what it had.",
+                "Run again: it is extracted anew.",
+            )
+        return file
+
+    def _about(self, file: LakeFile) -> Replacement:
+        entry = replace(
+            self.work.entry,
+            kind="loaded",
+            rows=file.rows,
+            hash=file.hash,
+            text_columns=file.text_columns,
+            newest=file.newest,
+            columns=file.columns,
+            columns_id=file.columns_id,
+            stamp=file.stamp,
+        )
+        # Read back what the file holds, in its order: the hash was taken over exactly that.
+        request = replace(self.work.request.only(file.columns), text_columns=file.text_columns)
+        return replace(self.work, entry=entry, request=request)
+
+    def _replace(self, session: Session, work: Replacement, progress: Progress) -> str:
+        return replace_partition.replace(
+            session,
+            work,
+            ValueBook(Ledger(session), work.table, work.value.text, self.boundary),
+            batches=lambda: self._batches(progress),
+            receipt_of=lambda request: read_receipt(session, request),
+        )
+
+    def _batches(self, progress: Progress) -> Iterator[pa.RecordBatch]:
+        for batch in self.lake.batches(self.path, self.work.request.batch.rows):
+            progress.add(batch.num_rows)
+            yield batch
+
+    def _look(self, work: Replacement) -> str:
+        """The commit got no answer: the ledger knows whether it happened. If not, the whole unit may be repeated."""
+        with self.database.connect("look") as session:
+            last = Ledger(session).newest(work.table, work.value.text)
+        if last is not None and (last.run, last.hash) == (work.entry.run, work.entry.hash):
+            return "loaded"
+        raise Transient(
+            f"{work.table} {work.value}: the connection was lost before the commit.",
+            "The target keeps what it had.",
+        )

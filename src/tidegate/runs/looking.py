@@ -1,0 +1,221 @@
+"""Look: ask source, lake and target what they hold of a table. Cheap by rule, and without Spark."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tidegate.changes.partition import settled_values
+from tidegate.errors import TidegateError, Unsupported
+from tidegate.interfaces import Session
+from tidegate.lakes.parquet import Found, ParquetLake
+from tidegate.model.columns import Column
+from tidegate.model.evidence import LakeFile, LedgerEntry, PartitionEvidence, SourceValue
+from tidegate.model.names import TableName
+from tidegate.model.scope import Scope
+from tidegate.model.values import Value
+from tidegate.runs.tables import UNTOUCHED, ResolvedTable
+from tidegate.sql import partitions
+from tidegate.sql.text import raw, sql
+from tidegate.state.ledger import Ledger
+
+MOST_VALUES = 100_000
+MOST_COUNTED = 200
+LONGEST_VALUE = 400
+
+
+@dataclass(frozen=True)
+class Witnesses:
+    """One open session on each side, and the lake. `ledger` is None while the target has none."""
+
+    source: Session
+    target: Session
+    lake: ParquetLake
+    ledger: Ledger | None
+    target_place: str
+    """Where the target is: a lake that several targets share keeps a scope for each."""
+
+
+def look(table: ResolvedTable, at: Witnesses, *, count_all: bool = False) -> PartitionEvidence:
+    """The evidence of one table. Rows are counted inside the look-back and for what is new, or for all if asked."""
+    values = _allowed(
+        table,
+        _distinct(table, at.source, table.source.name, table.column, table.source.indexed(table.column.name)),
+    )
+    ledger = at.ledger.entries(table.ledger_name) if at.ledger else {}
+    entries = {Value.of(text, table.kind): entry for text, entry in ledger.items()}
+    lake, scope_in_footers = _lake(table, at.lake, entries)
+    held = _held(table, at.target)
+    ready = _ready(table, at.source)
+    kept = at.lake.kept_scope(table.lake_table, at.target_place)
+    scope = (at.ledger.scope(table.ledger_name) if at.ledger else None) or (
+        Scope.from_json(kept) if kept else scope_in_footers
+    )
+    settled = settled_values(table.settings, values, ready)
+    counted = settled if count_all else _to_count(table, settled, entries, scope)
+    nullable = table.column.nullable
+    return PartitionEvidence(
+        source={**dict.fromkeys(values, SourceValue()), **_count_source(table, at.source, counted)},
+        lake=lake,
+        target={
+            **dict.fromkeys(held),
+            **_count_target(table, at.target, [value for value in counted if value in held]),
+        },
+        ledger=entries,
+        scope=scope,
+        nulls=_number(at.source.query(partitions.count_nulls(table.source.name, table.column))[0][0])
+        if nullable
+        else 0,
+        ready=ready,
+        columns_id=table.columns_id,
+        target_lacks=table.target_lacks,
+    )
+
+
+# Source and target
+
+
+def _distinct(table: ResolvedTable, session: Session, name: TableName, column: Column, indexed: bool) -> list[Value]:
+    statement = partitions.distinct_by_index if indexed else partitions.distinct_by_scan
+    rows = session.query(statement(name, column, MOST_VALUES + 1))
+    if len(rows) > MOST_VALUES:
+        raise Unsupported(
+            f"{table.key}: {column.name} has more than {MOST_VALUES:,} different values in {name}.",
+            UNTOUCHED,
+            "Partition by a coarser column, such as a business date.",
+        )
+    values = [Value.of(row[0], table.kind) for row in rows]
+    if any(len(value.text) > LONGEST_VALUE for value in values):
+        raise Unsupported(
+            f"{table.key}: a value of {column.name} is longer than {LONGEST_VALUE} characters.", UNTOUCHED
+        )
+    return values
+
+
+def _allowed(table: ResolvedTable, values: Iterable[Value]) -> list[Value]:
+    """Sentinels stay out: they would count as the newest value."""
+    wanted = table.settings.values
+    low = table.value(wanted.from_) if wanted.from_ is not None else None
+    high = table.value(wanted.to) if wanted.to is not None else None
+    excluded = {table.value(text) for text in wanted.exclude}
+    return [
+        value
+        for value in values
+        if value not in excluded and (low is None or value >= low) and (high is None or value <= high)
+    ]
+
+
+def _held(table: ResolvedTable, target: Session) -> list[Value]:
+    if table.target is None:
+        return []
+    indexed = table.target.indexed(table.target_column.name)
+    return _distinct(table, target, table.target_name, table.target_column, indexed)
+
+
+def _ready(table: ResolvedTable, source: Session) -> frozenset[Value] | None:
+    query = table.settings.ready_query
+    if query is None:
+        return None
+    bare = re.sub(r"[;\s]+$", "", query)
+    rows = source.query_of_user(sql("SELECT CAST(ready.value AS text) FROM ({query}) AS ready(value)", query=raw(bare)))
+    return frozenset(table.value(row[0]) for row in rows if row[0] is not None)
+
+
+def _to_count(
+    table: ResolvedTable, settled: list[Value], entries: dict[Value, LedgerEntry], scope: Scope | None
+) -> list[Value]:
+    """What is new in the scope, and the look-back: the rest costs nothing."""
+    first = settled[-table.settings.initial_load_count :]
+    unknown = first if scope is None else [value for value in settled if scope.holds(value)]
+    new = [value for value in unknown if value not in entries]
+    look_back = settled[-table.settings.look_back :] if table.settings.look_back else []
+    return sorted({*new, *look_back})[-MOST_COUNTED:]
+
+
+def _count_source(table: ResolvedTable, source: Session, values: list[Value]) -> dict[Value, SourceValue]:
+    if not values:
+        return {}
+    watched = table.restatement_column
+    rows = source.query(partitions.counts(table.source.name, table.column, values, watched.name if watched else None))
+    return {Value.of(text, table.kind): SourceValue(_number(count), _text(greatest)) for text, count, greatest in rows}
+
+
+def _count_target(table: ResolvedTable, target: Session, values: list[Value]) -> dict[Value, int]:
+    if not values:
+        return {}
+    rows = target.query(partitions.counts(table.target_name, table.target_column, values, None))
+    return {Value.of(text, table.kind): _number(count) for text, count, _ in rows}
+
+
+# The lake
+
+
+def _lake(
+    table: ResolvedTable, lake: ParquetLake, entries: dict[Value, LedgerEntry]
+) -> tuple[dict[Value, LakeFile], Scope | None]:
+    """Files by value. A footer is read only when the ledger does not know the file by its stamp."""
+    files: dict[Value, LakeFile] = {}
+    newest_scope: tuple[str, Scope] | None = None
+    for found in lake.files(table.lake_table, table.lake_column):
+        named = _named(table, found)
+        known = entries.get(named) if named is not None else None
+        if named is not None and known is not None and known.stamp == found.stamp:
+            files[named] = _as_known(found, known)
+            continue
+        text, facts, file = lake.footer(found.path, table.lake_table, table.lake_column)
+        value = _value_of_file(table, found, text)
+        if value is not None:
+            files[value] = file
+        if facts.get("scope") and (newest_scope is None or facts["read_at"] > newest_scope[0]):
+            newest_scope = (facts["read_at"], Scope.from_json(facts["scope"]))
+    return files, newest_scope[1] if newest_scope else None
+
+
+def _as_known(found: Found, entry: LedgerEntry) -> LakeFile:
+    return LakeFile(
+        path=str(found.path),
+        stamp=found.stamp,
+        rows=entry.rows,
+        hash=entry.hash,
+        text_columns=entry.text_columns,
+        newest=entry.newest,
+        columns=entry.columns,
+        columns_id=entry.columns_id,
+    )
+
+
+def _named(table: ResolvedTable, found: Found) -> Value | None:
+    """The value that the file's name tells; None when it tells none."""
+    try:
+        return None if found.value is None else Value.of(found.value, table.kind)
+    except ValueError:
+        return None
+
+
+def _value_of_file(table: ResolvedTable, found: Found, in_footer: str) -> Value | None:
+    """None for a broken file whose name does not tell either."""
+    named = _named(table, found)
+    if not in_footer:
+        return named
+    value = Value.of(in_footer, table.kind)
+    if named is not None and named != value:
+        raise TidegateError(
+            f"{found.path} holds the value {in_footer}, not the one in its name.",
+            "It was neither read nor overwritten.",
+            "Move it away: the next run extracts what is missing.",
+        )
+    return value
+
+
+def path_of(table: ResolvedTable, lake: ParquetLake, value: Value) -> Path:
+    return lake.path_of(table.lake_table, table.lake_column, value)
+
+
+def _number(value: object) -> int:
+    return int(str(value))
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)

@@ -1,0 +1,159 @@
+"""A configured table, found in both catalogs: which columns travel, by which column it is partitioned."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tidegate.config.project import PartitionTable
+from tidegate.errors import ConfigError, MissingObject, Unsupported
+from tidegate.interfaces import BatchSize, Database, ReadRequest, Session
+from tidegate.model.columns import Column, Shape, fingerprint
+from tidegate.model.names import TableName
+from tidegate.model.plan import ChangeSchema, Notice
+from tidegate.model.values import Kind, Value
+from tidegate.runs.drift import compare
+from tidegate.sql.partitions import of_value
+
+UNTOUCHED = "Nothing was read or written for this table."
+
+
+@dataclass(frozen=True)
+class ResolvedTable:
+    """All names settled. `target` is None while the target table does not exist."""
+
+    key: str
+    settings: PartitionTable
+    source: Shape
+    target: Shape | None
+    target_name: TableName
+    column: Column
+    target_column: Column
+    kind: Kind
+    columns: tuple[Column, ...]
+    schema_change: ChangeSchema | None
+    notices: tuple[Notice, ...]
+    lake_table: TableName
+
+    @property
+    def ledger_name(self) -> str:
+        return str(self.target_name)
+
+    @property
+    def lake_column(self) -> str:
+        return self.settings.partition_column
+
+    @property
+    def columns_id(self) -> str:
+        return fingerprint(self.columns)
+
+    @property
+    def restatement_column(self) -> Column | None:
+        """As the catalog spells it; None when none is named."""
+        named = self.settings.restatement_column
+        return self.source.column(named) if named else None
+
+    @property
+    def target_lacks(self) -> tuple[str, ...]:
+        """Columns that travel and are not in the target table; none while there is no table at all."""
+        target = self.target
+        return () if target is None else tuple(one.name for one in self.columns if target.exactly(one.name) is None)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """What names a row for a person: configured keys, the primary key, else the first columns."""
+        names = self.settings.keys or self.source.primary_key or tuple(column.name for column in self.columns[:3])
+        travelling = {column.name for column in self.columns}
+        return tuple(name for name in names if name in travelling) or (self.columns[0].name,)
+
+    @property
+    def batch(self) -> BatchSize:
+        return BatchSize(self.settings.batch_rows, self.settings.batch_bytes)
+
+    def value(self, text: object) -> Value:
+        """A user's spelling of a partition value. Raises ConfigError."""
+        try:
+            return Value.of(text, self.kind)
+        except ValueError as problem:
+            raise ConfigError(
+                f"{self.key}: {problem}.", UNTOUCHED, f"{self.column.name} is {self.column.type}."
+            ) from None
+
+    def source_request(self, value: Value) -> ReadRequest:
+        return ReadRequest(self.source.name, self.columns, of_value(self.column, value), self._as_text, self.batch)
+
+    def target_request(self, value: Value) -> ReadRequest:
+        return ReadRequest(
+            self.target_name, self.columns, of_value(self.target_column, value), self._as_text, self.batch
+        )
+
+    @property
+    def _as_text(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.columns if column.name in self.settings.columns)
+
+
+def resolve(
+    settings: PartitionTable,
+    source_db: Database,
+    target_db: Database,
+    source: Session,
+    sources: dict[TableName, Shape],
+    targets: dict[TableName, Shape],
+) -> ResolvedTable:
+    """Raises MissingObject, Unsupported or DriftStop, each with what to do."""
+    source_name = settings.source_table.within(source_db.default_schema)
+    target_name = settings.target_table.within(target_db.default_schema)
+    shape = sources.get(source_name)
+    if shape is None:
+        raise MissingObject(
+            f"{settings.name}: the source has no table {source_name}, or this login may not see it.",
+            UNTOUCHED,
+            _nearest(str(source_name), map(str, source.tables()), "Correct `source_table`, or grant SELECT on it."),
+        )
+    column = _column(settings, shape, settings.partition_column, "partition_column")
+    if settings.restatement_column:
+        _column(settings, shape, settings.restatement_column, "restatement_column")
+    kind = source.partition_kind(column)
+    if kind is None:
+        raise Unsupported(
+            f"{settings.name}: {column.name} is {column.type}, whose values have no exact order to partition by.",
+            UNTOUCHED,
+            "Choose a column of an integer, decimal, date, timestamp or text type.",
+        )
+    target = targets.get(target_name)
+    drift = compare(settings.name, shape, target, target_name, target_db, column)
+    in_target = target.exactly(column.name) if target is not None else None
+    return ResolvedTable(
+        key=settings.name,
+        settings=settings,
+        source=shape,
+        target=target,
+        target_name=target.name if target else target_name,
+        column=column,
+        target_column=in_target or column,
+        kind=kind,
+        columns=drift.columns,
+        schema_change=drift.change,
+        notices=drift.notices,
+        lake_table=_for_lake(source_name, source_db),
+    )
+
+
+def _column(settings: PartitionTable, shape: Shape, name: str, setting: str) -> Column:
+    column = shape.column(name)
+    if column is None:
+        remedy = _nearest(name, (known.name for known in shape.columns), f"Correct `{setting}`.")
+        raise MissingObject(f"{settings.name}: {shape.name} has no column {name}.", UNTOUCHED, remedy)
+    return column
+
+
+def _nearest(name: str, known: Iterable[str], otherwise: str) -> str:
+    spelled = {text.lower(): text for text in known}
+    close = difflib.get_close_matches(name.lower(), spelled, n=1)
+    return f"Did you mean {spelled[close[0]]}? {otherwise}" if close else otherwise
+
+
+def _for_lake(name: TableName, database: Database) -> TableName:
+    """The default schema has no folder of its own: users know the short form."""
+    return TableName("", name.name) if name.schema == database.default_schema else name

@@ -1,0 +1,1 @@
+"""Spark: the session, and slices that run as its tasks."""

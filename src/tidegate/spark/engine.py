@@ -1,0 +1,71 @@
+"""Spark, started at the first need and in the background, while planning still goes on."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from concurrent.futures import Future
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class Engine:
+    """At most one session. A session that was handed in is used as it is and never closed."""
+
+    def __init__(
+        self,
+        master: str | None,
+        remote: str | None,
+        options: Mapping[str, str],
+        given: SparkSession | None = None,
+    ) -> None:
+        self._master, self._remote, self._options, self._given = master, remote, options, given
+        self._future: Future[SparkSession] | None = None
+        self._lock = threading.Lock()
+        self.seconds_to_start = 0.0
+
+    @property
+    def name(self) -> str | None:
+        """What the report shows; None while no Spark was needed."""
+        if self._future is None:
+            return None
+        return "session given" if self._given is not None else self._remote or self._master or "local"
+
+    def start(self) -> None:
+        """Returns at once. Calling it again does nothing."""
+        with self._lock:
+            if self._future is None:
+                self._future = Future()
+                threading.Thread(target=self._open, daemon=True, name="tidegate spark start").start()
+
+    def session(self) -> SparkSession:
+        """Waits for the start. Raises SparkUnavailable."""
+        self.start()
+        assert self._future is not None
+        return self._future.result()
+
+    def close(self) -> None:
+        if self._future is None or self._given is not None:
+            return
+        if self._future.exception() is None:
+            from tidegate.spark.session import close_session
+
+            close_session(self._future.result())
+        self._future = None
+
+    def _open(self) -> None:
+        assert self._future is not None
+        started = time.monotonic()
+        try:
+            self._future.set_result(self._given or self._made())
+        except BaseException as problem:
+            self._future.set_exception(problem)
+        self.seconds_to_start = time.monotonic() - started
+
+    def _made(self) -> SparkSession:
+        from tidegate.spark.session import open_session
+
+        return open_session(master=self._master, remote=self._remote, options=self._options)

@@ -1,0 +1,171 @@
+"""Slices of work as Spark tasks: one task each, rows stay inside of it, facts come back.
+
+The slices travel in the closure, credentials with them: neither a DataFrame nor Spark's configuration ever shows them.
+While the job runs, tasks leave their facts and their progress as small files in the run's workspace, which driver and
+executors share; the driver acts on each finished slice at once, so that a run that is killed keeps what was finished.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from tidegate.errors import SparkUnavailable, TidegateError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+_POLL_SECONDS = 0.1
+_PROGRESS_SECONDS = 0.3
+
+Facts = dict[str, Any]
+
+
+class Slice(Protocol):
+    """The part of a window that one task moves. Must be repeatable: a task may run more than once."""
+
+    def move(self, attempt: str, progress: Progress) -> Facts:
+        """Do the work; what is to be known of it."""
+
+
+class Progress:
+    """How many rows a slice has moved so far, told to the driver now and then."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._rows, self._told_at = path, 0, 0.0
+
+    def add(self, rows: int) -> None:
+        self._rows += rows
+        if time.monotonic() - self._told_at >= _PROGRESS_SECONDS:
+            self._told_at = time.monotonic()
+            with contextlib.suppress(OSError):
+                self._path.write_text(str(self._rows))
+
+
+def run_slices(
+    session: SparkSession,
+    slices: Sequence[Slice],
+    workspace: Path,
+    finished: Callable[[int, Facts], None],
+    progressed: Callable[[int], None] = lambda rows: None,
+    at_once: int = 4,
+) -> None:
+    """Runs every slice once to success or failure. `finished` is called in this thread, once per slice, as soon as it
+    is done; `progressed` with the rows moved so far by all of them.
+    Never more than `at_once` run at a time, however large the cluster is."""
+    workspace.mkdir(parents=True, exist_ok=True)
+    job = _Job(session, slices, workspace, at_once)
+    seen: set[int] = set()
+    while True:
+        ended = not job.is_alive()
+        for number, facts in _left_behind(workspace):
+            if number not in seen:
+                seen.add(number)
+                finished(number, facts)
+        progressed(_rows_so_far(workspace))
+        if ended:
+            break
+        job.join(_POLL_SECONDS)
+    for number, facts in job.results():
+        if number not in seen:
+            seen.add(number)
+            finished(number, facts)
+    for number in sorted(set(range(len(slices))) - seen):
+        finished(number, job.why_missing())
+
+
+class _Job(threading.Thread):
+    """The Spark job, waited for in a thread of its own."""
+
+    def __init__(self, session: SparkSession, slices: Sequence[Slice], workspace: Path, at_once: int) -> None:
+        super().__init__(daemon=True, name="tidegate slices")
+        self._session, self._slices, self._workspace = session, slices, workspace
+        self._tasks = min(len(slices), at_once)
+        self._rows: list[Any] = []
+        self._problem: BaseException | None = None
+        self.start()
+
+    def run(self) -> None:
+        try:
+            numbers = self._session.range(0, len(self._slices), 1, self._tasks)
+            work = _task(list(self._slices), str(self._workspace))
+            self._rows = numbers.mapInArrow(work, "slice bigint, facts string").collect()
+        except BaseException as problem:
+            self._problem = problem
+
+    def results(self) -> list[tuple[int, Facts]]:
+        return [(row["slice"], json.loads(row["facts"])) for row in self._rows]
+
+    def why_missing(self) -> Facts:
+        said = str(self._problem or "no answer").strip().split("\n")[0][:300]
+        problem = SparkUnavailable(
+            f"Spark ended before this slice did: {said}.",
+            "What was committed before stands.",
+            "Run again: it completes what is missing.",
+        )
+        return _failed(problem)
+
+
+def _task(slices: list[Slice], workspace: str) -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]:
+    def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                facts = _outcome(slices[number], number, Path(workspace))
+                yield pa.RecordBatch.from_pydict({"slice": [number], "facts": [json.dumps(facts)]})
+
+    return work
+
+
+def _outcome(slice_: Slice, number: int, workspace: Path) -> Facts:
+    """One slice's facts. A failure is a fact too: it must not end the job of the others."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    attempt = f"{context.taskAttemptId()}" if context is not None else f"p{os.getpid()}"
+    started = time.monotonic()
+    try:
+        facts = {"outcome": "done", **slice_.move(attempt, Progress(workspace / f"{number}.{attempt}.rows"))}
+    except TidegateError as problem:
+        facts = _failed(problem)
+    except Exception as problem:
+        facts = _failed(TidegateError(f"Unexpected {type(problem).__name__}: {problem}"))
+    facts["seconds"] = round(time.monotonic() - started, 3)
+    _leave(workspace, f"{number}.{attempt}", facts)
+    return facts
+
+
+def _failed(problem: TidegateError) -> Facts:
+    return {"outcome": "failed", "error": str(problem), "kind": type(problem).__name__, "seconds": 0.0}
+
+
+def _leave(workspace: Path, stem: str, facts: Facts) -> None:
+    with contextlib.suppress(OSError):
+        temporary = workspace / f"{stem}.writing"
+        temporary.write_text(json.dumps(facts))
+        temporary.rename(workspace / f"{stem}.facts")
+
+
+def _left_behind(workspace: Path) -> Iterator[tuple[int, Facts]]:
+    """Facts of slices that were done. A failure is not taken from here: Spark may still repeat the task."""
+    for path in workspace.glob("*.facts"):
+        facts = json.loads(path.read_text())
+        if facts["outcome"] == "done":
+            yield int(path.name.split(".")[0]), facts
+
+
+def _rows_so_far(workspace: Path) -> int:
+    most: dict[str, int] = {}
+    for path in workspace.glob("*.rows"):
+        with contextlib.suppress(OSError, ValueError):
+            number = path.name.split(".")[0]
+            most[number] = max(most.get(number, 0), int(path.read_text()))
+    return sum(most.values())

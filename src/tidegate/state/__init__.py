@@ -1,0 +1,1 @@
+"""What is known: evidence, the ledger in the target, the lock."""

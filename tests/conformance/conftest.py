@@ -1,0 +1,161 @@
+"""One suite for every server that can be had. What is not here is counted at the end of the run, never left unsaid."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+from psycopg import sql
+
+from conformance.servers.postgresql import SERVERS, SETUP, Absent, Gaps, Sample, Server, running
+from kit.copies import Copier
+from kit.one_process import OneProcess
+from kit.witness import Witness
+from tidegate import Tidegate
+
+GAPS = pytest.StashKey[Gaps]()
+RAN = pytest.StashKey[dict[str, str]]()
+EXTENSIONS = frozenset({"hstore", "citext"})
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[GAPS], config.stash[RAN] = Gaps(), {}
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    gaps, ran = config.stash[GAPS].counted, config.stash[RAN]
+    if not gaps and not ran:
+        return
+    terminalreporter.section("conformance")
+    for name, version in ran.items():
+        terminalreporter.line(f"ran on {name} ({version})")
+    for what, times in sorted(gaps.items()):
+        terminalreporter.line(f"not tested, {times} {'test' if times == 1 else 'tests'}: {what}")
+
+
+@pytest.fixture(scope="session", params=SERVERS)
+def server_or_absence(request: pytest.FixtureRequest) -> Iterator[Server | Absent]:
+    with ExitStack() as stack:
+        try:
+            found = stack.enter_context(running(request.param))
+        except Absent as absence:
+            yield absence
+            return
+        request.config.stash[RAN][found.name] = str(found.ask("SELECT version()")[0][0]).split(" on ")[0]
+        yield found
+
+
+@pytest.fixture
+def gaps(request: pytest.FixtureRequest) -> Callable[[str], NoReturn]:
+    """Skips the test for this reason, and counts it."""
+
+    def skip(why: str) -> NoReturn:
+        request.config.stash[GAPS].note(why)
+        pytest.skip(why)
+
+    return skip
+
+
+@pytest.fixture
+def absent(server_or_absence: Server | Absent, gaps: Callable[[str], NoReturn]) -> None:
+    """Skips the test where the server is absent."""
+    if isinstance(server_or_absence, Absent):
+        gaps(str(server_or_absence))
+
+
+@dataclass
+class Pair:
+    """A source and a target on one server, a witness on each, and names that no other test uses."""
+
+    server: Server
+    source: Witness
+    target: Witness
+
+    def __post_init__(self) -> None:
+        self._numbers = count(1)
+
+    def name(self) -> str:
+        return f"t{next(self._numbers)}"
+
+    def tidegate(self, lake: Path, table: str, spark: object = None, **settings: object) -> Tidegate:
+        """A project of this table, partitioned by `cobid` unless the settings say otherwise."""
+        configured = {"kind": "partition", "partition_column": "cobid", **settings}
+        return Tidegate(
+            source=self.source.url,
+            target=self.target.url,
+            lake=lake,
+            tables={table: configured},
+            spark=spark or OneProcess(),  # type: ignore[arg-type]
+        )
+
+
+@pytest.fixture(scope="session")
+def pair_or_absence(server_or_absence: Server | Absent) -> Iterator[Pair | None]:
+    if isinstance(server_or_absence, Absent):
+        yield None
+        return
+    server, extensions = server_or_absence, EXTENSIONS & server_or_absence.abilities
+    with ExitStack() as stack:
+        sides = [
+            stack.enter_context(Witness(stack.enter_context(server.database(extensions=extensions)))) for _ in range(2)
+        ]
+        for side in sides:
+            for statement in SETUP:
+                side.do(statement)
+        yield Pair(server, *sides)
+
+
+@pytest.fixture
+def pair(absent: None, pair_or_absence: Pair | None) -> Pair:
+    assert pair_or_absence is not None
+    return pair_or_absence
+
+
+@pytest.fixture(scope="session")
+def copier_or_absence(pair_or_absence: Pair | None) -> Iterator[Copier | None]:
+    if pair_or_absence is None:
+        yield None
+        return
+    made = Copier(pair_or_absence.source.url, pair_or_absence.target.url)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def copier(absent: None, copier_or_absence: Copier | None) -> Copier:
+    assert copier_or_absence is not None
+    return copier_or_absence
+
+
+@pytest.fixture
+def server(absent: None, server_or_absence: Server | Absent) -> Server:
+    assert isinstance(server_or_absence, Server)
+    return server_or_absence
+
+
+@pytest.fixture
+def samples_here(pair: Pair, request: pytest.FixtureRequest):
+    """Keeps the samples that this server can hold; counts the others."""
+
+    def kept(samples: tuple[Sample, ...]) -> list[Sample]:
+        found = []
+        for sample in samples:
+            lacking = sample.missing_on(pair.server)
+            if lacking:
+                request.config.stash[GAPS].note(f"{sample.type}: {pair.server.name} has no {lacking}")
+            else:
+                found.append(sample)
+        if not found:
+            pytest.skip(f"{pair.server.name} has none of these types")
+        return found
+
+    return kept
+
+
+def public(name: str) -> sql.Identifier:
+    return sql.Identifier("public", name)

@@ -1,0 +1,52 @@
+"""Rows from one table into another through the product's sessions alone: no lake, no ledger, no Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pyarrow as pa
+
+from tidegate.config.secrets import Variables
+from tidegate.config.urls import parse_connection
+from tidegate.interfaces import BatchSize, Database, ReadRequest, Session
+from tidegate.model.names import TableName
+from tidegate.plugins import database
+from tidegate.runs.landing import with_text_where_needed
+
+
+def database_at(url: str) -> Database:
+    return database(parse_connection(url, Variables({}), "test"))
+
+
+class Copier:
+    """An open session on each side. A second copy uses the same sessions, also after one that failed."""
+
+    def __init__(self, source: str, target: str) -> None:
+        with ExitStack() as stack:
+            self.reading: Session = stack.enter_context(database_at(source).connect("test", read_only=True))
+            self.writing: Session = stack.enter_context(database_at(target).connect("test"))
+            self._stack = stack.pop_all()
+
+    def copy(self, table: TableName, batch: BatchSize = BatchSize()) -> list[int]:
+        """Replaces nothing: the rows are added. Returns the rows of each batch."""
+        shape = self.reading.shapes([table])[table]
+        request = ReadRequest(shape.name, shape.columns, batch=batch)
+        sizes: list[int] = []
+
+        def counted(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for one in batches:
+                sizes.append(one.num_rows)
+                yield one
+
+        def work(request: ReadRequest) -> dict[str, int]:
+            sizes.clear()
+            with self.writing.transaction():
+                return {"rows": self.writing.write(table, counted(self.reading.read(request)))}
+
+        written = with_text_where_needed(request, work)["rows"]
+        assert written == sum(sizes)
+        return sizes
+
+    def close(self) -> None:
+        self._stack.close()

@@ -1,0 +1,75 @@
+"""Boundaries that remember or kill; as a program, a run that dies at a boundary.
+
+    python crash.py CONFIGURATION PLACE NTH TALLY VICTIM
+
+`VICTIM` is `process` (the one that reaches the place: the driver, or a worker of Spark's) or `session` (everybody that
+the program started). A run that comes to its end prints its report as JSON.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import sys
+from collections import Counter
+from pathlib import Path
+
+from pyspark import cloudpickle
+
+from kit import processes
+from tidegate import Tidegate
+from tidegate.runs.listener import Boundary
+
+
+class Recorder(Boundary):
+    """Writes every place down, also those that workers of Spark's reach."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        path.touch()
+
+    def __call__(self, place: str) -> None:
+        with open(self._path, "a") as log:
+            log.write(f"{place}\n")
+
+    def times(self) -> dict[str, int]:
+        """How often each place was reached."""
+        return dict(Counter(self._path.read_text().splitlines()))
+
+
+class Killer(Boundary):
+    """Kills when the place is reached for the nth time, whoever reaches it. `tally` counts over all processes."""
+
+    def __init__(self, place: str, nth: int, tally: Path, victim: str) -> None:
+        self._place, self._nth, self._tally, self._victim = place, nth, tally, victim
+
+    def __call__(self, place: str) -> None:
+        if place == self._place and self._count() == self._nth:
+            if self._victim == "session":
+                processes.kill_session(os.getsid(0))
+            processes.kill(os.getpid())
+
+    def _count(self) -> int:
+        with open(self._tally, "a+b") as tally:
+            fcntl.flock(tally, fcntl.LOCK_EX)
+            tally.write(b".")
+            tally.flush()
+            return os.fstat(tally.fileno()).st_size
+
+
+# The folder of the tests is not on the path of Spark's workers.
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
+cloudpickle.register_pickle_by_value(processes)
+
+
+def main(configuration: str, place: str, nth: str, tally: str, victim: str) -> None:
+    with Tidegate.from_file(configuration) as tidegate:
+        tidegate.boundary = Killer(place, int(nth), Path(tally), victim)
+        report = tidegate.run(check=False)
+    sys.stdout.write(json.dumps(report.to_dict()))
+    sys.exit(report.exit_code)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,93 @@
+"""A wire to a real server that breaks once, at a chosen word."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+from dataclasses import dataclass, field
+from types import TracebackType
+from urllib.parse import urlsplit, urlunsplit
+
+
+@dataclass
+class Wire:
+    """Passes everything on, until a connection of this purpose sends the word: then that connection is cut, once.
+
+    With `after` the word still reaches the server, which acts on it; only its answer is lost.
+    """
+
+    url: str
+    purpose: str
+    word: str
+    after: bool = False
+    cuts: int = 0
+    _listener: socket.socket = field(default_factory=lambda: socket.create_server(("127.0.0.1", 0)), repr=False)
+    _threads: list[threading.Thread] = field(default_factory=list, repr=False)
+    _open: list[socket.socket] = field(default_factory=list, repr=False)
+    _turn: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    @property
+    def end(self) -> str:
+        """The URL of this end of the wire."""
+        parts = urlsplit(self.url)
+        login = parts.netloc.rpartition("@")[0]
+        return urlunsplit(parts._replace(netloc=f"{login}@127.0.0.1:{self._listener.getsockname()[1]}"))
+
+    def __enter__(self) -> Wire:
+        self._start(self._accept)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _shut(self._listener, *self._open)
+        for thread in self._threads:
+            thread.join(10)
+
+    def _accept(self) -> None:
+        place = urlsplit(self.url)
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self._listener.accept()
+                server = socket.create_connection((place.hostname, place.port))
+                self._open += [client, server]
+                muted = threading.Event()
+                self._start(self._up, client, server, muted)
+                self._start(self._down, client, server, muted)
+
+    def _up(self, client: socket.socket, server: socket.socket, muted: threading.Event) -> None:
+        ours = False
+        with contextlib.suppress(OSError):
+            while sent := client.recv(65536):
+                ours = ours or f"tidegate {self.purpose} ".encode() in sent
+                if ours and self.word.encode() in sent and self._cut_now():
+                    if not self.after:
+                        break
+                    muted.set()
+                server.sendall(sent)
+        if not muted.is_set():
+            _shut(client, server)
+
+    def _down(self, client: socket.socket, server: socket.socket, muted: threading.Event) -> None:
+        with contextlib.suppress(OSError):
+            while (sent := server.recv(65536)) and not muted.is_set():
+                client.sendall(sent)
+        _shut(client, server)
+
+    def _cut_now(self) -> bool:
+        with self._turn:
+            self.cuts += 1
+            return self.cuts == 1
+
+    def _start(self, work: object, *arguments: object) -> None:
+        thread = threading.Thread(target=work, args=arguments, daemon=True)  # type: ignore[arg-type]
+        self._threads.append(thread)
+        thread.start()
+
+
+def _shut(*ends: socket.socket) -> None:
+    for end in ends:
+        with contextlib.suppress(OSError):
+            end.shutdown(socket.SHUT_RDWR)
+        end.close()

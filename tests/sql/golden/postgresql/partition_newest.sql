@@ -1,0 +1,1 @@
+SELECT CAST(max("load_id") AS text) FROM "sales"."odd ""orders"" {x} 100%" WHERE "cobid" = CAST('20240131' AS integer);

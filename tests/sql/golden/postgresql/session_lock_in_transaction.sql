@@ -1,0 +1,1 @@
+SELECT pg_advisory_xact_lock(hashtextextended('tidegate value it''s 7', 0));

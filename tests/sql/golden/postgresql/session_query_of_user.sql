@@ -1,0 +1,3 @@
+RESET search_path;
+SELECT cob FROM closed_days;
+SET search_path = '';

@@ -1,0 +1,48 @@
+SELECT n.nspname, c.relname, greatest(c.reltuples, 0)::bigint, a.attname,
+       format_type(a.atttypid, a.atttypmod),
+       format_type(b.oid, b.typmod),
+       CASE WHEN b.typnamespace = 'pg_catalog'::regnamespace THEN b.typname ELSE '' END,
+       NOT (a.attnotnull OR t.typnotnull), a.attgenerated <> '', a.attidentity <> '', a.atthasdef, b.typtype = 'e'
+FROM pg_class c
+JOIN pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+JOIN pg_type t ON t.oid = a.atttypid
+JOIN LATERAL (
+    WITH RECURSIVE below(oid, typmod) AS (
+        SELECT a.atttypid, a.atttypmod
+        UNION ALL
+        SELECT d.typbasetype, d.typtypmod FROM below JOIN pg_type d ON d.oid = below.oid AND d.typtype = 'd'
+    )
+    SELECT s.oid, below.typmod, s.typname, s.typnamespace, s.typtype
+    FROM below JOIN pg_type s ON s.oid = below.oid AND s.typtype <> 'd'
+) AS b ON true
+WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
+  AND (lower(n.nspname), lower(c.relname)) IN (
+    SELECT lower(s COLLATE "C"), lower(r COLLATE "C") FROM unnest(%s::text[], %s::text[]) AS u(s, r))
+ORDER BY n.nspname, c.relname, a.attnum;
+-- with [['sales', 'public'], ['odd "orders" {x} 100%', 't']]
+SELECT n.nspname, c.relname, i.indisprimary,
+       array(SELECT a.attname FROM unnest(i.indkey[0:i.indnkeyatts - 1]) WITH ORDINALITY AS k(num, place)
+             JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.num ORDER BY k.place)
+FROM pg_index i
+JOIN pg_class c ON c.oid = i.indrelid
+JOIN pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_class x ON x.oid = i.indexrelid
+JOIN pg_am m ON m.oid = x.relam AND m.amname = 'btree'
+WHERE i.indisvalid AND i.indpred IS NULL AND i.indkey[0] <> 0
+  AND (lower(n.nspname), lower(c.relname)) IN (
+    SELECT lower(s COLLATE "C"), lower(r COLLATE "C") FROM unnest(%s::text[], %s::text[]) AS u(s, r))
+ORDER BY i.indexrelid;
+-- with [['sales', 'public'], ['odd "orders" {x} 100%', 't']]
+SELECT n.nspname, c.relname, 'trigger', t.tgname
+FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE NOT t.tgisinternal AND t.tgenabled <> 'D'
+  AND (lower(n.nspname), lower(c.relname)) IN (
+    SELECT lower(s COLLATE "C"), lower(r COLLATE "C") FROM unnest(%s::text[], %s::text[]) AS u(s, r))
+UNION ALL
+SELECT n.nspname, c.relname, 'reference', o.conrelid::regclass::text
+FROM pg_constraint o JOIN pg_class c ON c.oid = o.confrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE o.contype = 'f' AND o.conparentid = 0
+  AND (lower(n.nspname), lower(c.relname)) IN (
+    SELECT lower(s COLLATE "C"), lower(r COLLATE "C") FROM unnest(%s::text[], %s::text[]) AS u(s, r));
+-- with [['sales', 'public'], ['odd "orders" {x} 100%', 't'], ['sales', 'public'], ['odd "orders" {x} 100%', 't']]

@@ -1,0 +1,340 @@
+"""Bad days: what is wrong is said in three sentences without a secret, nothing is half done, the next run is right."""
+
+from __future__ import annotations
+
+import json
+import re
+import resource
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote, urlsplit, urlunsplit
+
+import pytest
+from psycopg import sql
+
+from kit import processes
+from kit.meanwhile import At
+from kit.project import CREATE, FIVE_DAYS, MONDAY, SATURDAY, Story, ask, child, cli
+from kit.proxy import Wire
+from kit.witness import Witness
+from tidegate.errors import DatabaseError, RunFailed
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from tidegate.demo.embedded import EmbeddedPostgres
+
+pytestmark = [pytest.mark.postgres, pytest.mark.spark]
+
+PASSWORD = "p@ss/w%rd:#1 süß"
+SECRETS = (PASSWORD, quote(PASSWORD, safe=""), quote(PASSWORD), "süß", "w%rd", "w%25rd")
+UNTOUCHED = "Nothing was read or written for this table."
+
+
+@pytest.fixture(scope="module")
+def login(postgres: EmbeddedPostgres) -> str:
+    """A login whose password must not be seen, as the first part of a URL."""
+    with Witness(postgres.url()) as server:
+        server.do(sql.SQL("CREATE ROLE story_login SUPERUSER LOGIN PASSWORD {}").format(sql.Literal(PASSWORD)))
+    return f"story_login:{quote(PASSWORD, safe='')}"
+
+
+@pytest.fixture
+def careful(story: Story, login: str, monkeypatch: pytest.MonkeyPatch) -> Story:
+    """A story whose configuration names variables, and whose variables hold the password."""
+    story.source, story.target = (with_login(url, login) for url in (story.source, story.target))
+    monkeypatch.setenv("PROD_URL", story.source)
+    monkeypatch.setenv("UAT_URL", story.target)
+    story.project |= {"source": "${PROD_URL}", "target": "${UAT_URL}"}
+    return story
+
+
+def with_login(url: str, login: str, port: int | None = None) -> str:
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(netloc=f"{login}@127.0.0.1:{port or parts.port}"))
+
+
+def assert_no_secret(text: str) -> None:
+    assert not [secret for secret in SECRETS if secret in text]
+
+
+@pytest.fixture
+def told(careful: Story, tmp_path: Path) -> Callable[..., list[str]]:
+    """What the command says when it fails: three sentences, no stack trace, no secret."""
+
+    def tell(**environment: str) -> list[str]:
+        path = careful.file(tmp_path / "tidegate.yml")
+        code, output, errors = cli("run", "--quiet", "-c", path, environment=environment)
+        assert code == 1, errors
+        assert "Traceback" not in output + errors
+        assert_no_secret(output + errors)
+        return [line.strip() for line in errors.splitlines()]
+
+    return tell
+
+
+# Before any row moves
+
+
+def test_a_wrong_password(careful: Story, told: Callable[..., list[str]]):
+    happened, safe, remedy = told(UAT_URL=careful.target.replace("p%40ss", "p%40zz"))
+
+    database = careful.target.rpartition("/")[2]
+    assert re.match(rf"No connection to postgresql://story_login@127\.0\.0\.1:\d+/{database}: ", happened)
+    assert "password authentication failed" in happened
+    assert safe == "Nothing was read or written."
+    assert remedy == "Check user and password; a password in a URL must be percent-encoded."
+    careful.run()
+    careful.assert_in_step(*FIVE_DAYS)
+
+
+@pytest.mark.parametrize("side", ["PROD_URL", "UAT_URL"])
+def test_a_server_that_is_away(careful: Story, login: str, told: Callable[..., list[str]], side: str):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+
+    happened, safe, remedy = told(**{side: with_login(careful.source, login, port)})
+
+    assert f":{port}/" in happened
+    assert safe == "Nothing was read or written."
+    assert remedy == "Check host and port, and that the server is up."
+
+
+def test_a_database_that_is_not_there(careful: Story, told: Callable[..., list[str]]):
+    happened, safe, remedy = told(PROD_URL=f"{careful.source}_old")
+
+    assert "does not exist" in happened
+    assert safe == "Nothing was read or written."
+    assert remedy == "Check the name of the database and of the user."
+
+
+WRONG_NAMES = {
+    "a table that is not there": (
+        {"source_table": "tradez"},
+        "trades: the source has no table public.tradez, or this login may not see it.",
+        "Did you mean public.trades? Correct `source_table`, or grant SELECT on it.",
+    ),
+    "a column that is not there": (
+        {"partition_column": "kob"},
+        "trades: public.trades has no column kob.",
+        "Did you mean cob? Correct `partition_column`.",
+    ),
+    "a restatement column that is not there": (
+        {"restatement_column": "load_ids"},
+        "trades: public.trades has no column load_ids.",
+        "Did you mean load_id? Correct `restatement_column`.",
+    ),
+    "days that are floating point": (
+        {"partition_column": "rate"},
+        "trades: rate is double precision, whose values have no exact order to partition by.",
+        "Choose a column of an integer, decimal, date, timestamp or text type.",
+    ),
+    "days that are documents": (
+        {"partition_column": "document"},
+        "trades: document is json, whose values have no exact order to partition by.",
+        "Choose a column of an integer, decimal, date, timestamp or text type.",
+    ),
+}
+
+
+@pytest.mark.parametrize(("settings", "happened", "remedy"), WRONG_NAMES.values(), ids=WRONG_NAMES)
+def test_names_and_types_that_do_not_fit(
+    careful: Story, told: Callable[..., list[str]], settings: dict[str, str], happened: str, remedy: str
+):
+    careful.in_source("ALTER TABLE trades ADD COLUMN rate float, ADD COLUMN document json")
+    careful.settings = settings
+
+    assert told() == [happened, UNTOUCHED, remedy]
+
+    assert ask(careful.target, "SELECT to_regclass('trades')") == [(None,)]
+
+
+def test_a_lake_that_is_no_folder(careful: Story, told: Callable[..., list[str]]):
+    careful.lake.rmdir()
+    careful.lake.touch()
+
+    happened, safe, remedy = told()
+
+    assert happened.startswith(f"trades: The lake {careful.lake} cannot be used: ")
+    assert safe == "Files that were published before are complete; the target keeps what it had."
+    assert remedy == "Make room or correct the rights of the folder, then run again."
+    careful.lake.unlink()
+    careful.run()
+    careful.assert_in_step(*FIVE_DAYS)
+
+
+def test_a_statement_that_takes_too_long(careful: Story, told: Callable[..., list[str]]):
+    careful.project["query_timeout"] = 1
+    careful.settings["ready_query"] = "SELECT 20240105 FROM pg_sleep(60)"
+
+    happened, safe, remedy = told()
+
+    assert happened.endswith("canceling statement due to statement timeout (SQLSTATE 57014).")
+    assert safe == "Nothing was changed by this statement."
+    assert remedy == "Raise `query_timeout`, or add an index on the partition column."
+
+
+# While rows move
+
+
+def failure(failed: pytest.ExceptionInfo[RunFailed]) -> list[str]:
+    ((_, problem),) = failed.value.report.failures
+    assert_no_secret(problem)
+    return problem.splitlines()
+
+
+def test_a_table_that_is_dropped_while_its_rows_are_extracted(careful: Story):
+    careful.run()
+    careful.fill(SATURDAY)
+
+    with pytest.raises(RunFailed) as failed:
+        careful.tidegate(At("land done", lambda: careful.in_target("DROP TABLE trades"))).run()
+
+    happened, safe, remedy = failure(failed)
+    assert 'relation "public.trades" does not exist' in happened
+    assert safe == "Nothing was changed by this statement."
+    assert remedy == "Correct the name, or grant the login access to it."
+    careful.run()
+    careful.assert_in_step(*FIVE_DAYS, SATURDAY)
+
+
+def test_rows_that_break_a_constraint_of_the_target(careful: Story):
+    careful.run()
+    careful.in_target("CREATE UNIQUE INDEX one_of_each ON trades (id) WHERE id > 100000")
+    careful.in_target("INSERT INTO trades (cob, id) VALUES (1, 100007)")
+    careful.fill(SATURDAY, first=100001, last=100020)
+
+    with pytest.raises(RunFailed) as failed:
+        careful.run()
+
+    happened, safe, remedy = failure(failed)
+    assert 'duplicate key value violates unique constraint "one_of_each" (SQLSTATE 23505)' in happened
+    assert "100007" not in happened
+    assert safe == "The transaction was rolled back."
+    assert remedy
+    assert SATURDAY not in careful.counts_in_target()
+
+    careful.in_target("DELETE FROM trades WHERE cob = 1")
+    careful.run()
+    careful.assert_in_step(*FIVE_DAYS, SATURDAY)
+
+
+CUTS = {
+    "while a day is extracted": ("source", "land", "TO STDOUT", False),
+    "while a day is loaded": ("target", "load", "FROM STDIN", False),
+    "before a commit arrives": ("target", "load", "COMMIT", False),
+    "before a commit is answered": ("target", "load", "COMMIT", True),
+}
+
+
+@pytest.mark.parametrize(("side", "purpose", "word", "after"), CUTS.values(), ids=CUTS)
+def test_a_connection_that_is_cut(careful: Story, side: str, purpose: str, word: str, after: bool):
+    with Wire(getattr(careful, side), purpose, word, after) as wire:
+        careful.project[side] = wire.end
+        report = careful.run()
+
+    assert wire.cuts
+    assert report.outcome == "done"
+    careful.project.pop(side)
+    careful.assert_in_step(*FIVE_DAYS)
+
+
+@pytest.fixture(scope="module")
+def fragile(login: str) -> Iterator[EmbeddedPostgres]:
+    """A server of its own, to be killed."""
+    from tidegate.demo.embedded import EmbeddedPostgres
+
+    with EmbeddedPostgres(durable=False) as server:
+        yield server
+
+
+@pytest.mark.parametrize(
+    ("place", "harm"),
+    [("published", "restart"), ("land done", "kill"), ("loaded", "kill")],
+    ids=["restarted while days are extracted", "killed before days are loaded", "killed while days are loaded"],
+)
+def test_a_server_that_goes_away(fragile: EmbeddedPostgres, spark: SparkSession, tmp_path: Path, place: str, harm: str):
+    name = f"{harm}_{place.replace(' ', '_')}"
+    story = Story(fragile.create_database(f"{name}_prod"), fragile.create_database(f"{name}_uat"), tmp_path, spark)
+    story.in_source(CREATE)
+    story.fill(*FIVE_DAYS)
+
+    with pytest.raises((RunFailed, DatabaseError)) as failed:
+        story.tidegate(At(place, getattr(fragile, harm))).run()
+    assert len(str(failed.value).splitlines()) == 3
+    fragile.start()
+
+    story.run()
+    story.assert_in_step(*FIVE_DAYS)
+
+
+def no_file_beyond_200_kilobytes() -> None:
+    """What a full disk does to a writer, for this process and those that it starts."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
+
+
+@pytest.mark.skipif(not processes.CAN_SEE, reason="finds processes through /proc")
+def test_a_disk_without_room_and_nothing_to_see_in_the_list_of_processes(careful: Story, tmp_path: Path):
+    careful.in_source(
+        "INSERT INTO trades (cob, id, note) SELECT 20240106, i, md5(i::text) || md5((-i)::text)"
+        " FROM generate_series(1, 20000) i"
+    )
+    arguments = ("run", "--quiet", "-c", careful.file(tmp_path / "tidegate.yml"))
+    seen: set[str] = set()
+
+    run = child("-m", "tidegate.cli.main", *arguments, preexec_fn=no_file_beyond_200_kilobytes)
+    with run:
+        watcher = threading.Thread(target=watch, args=(run.pid, seen))
+        watcher.start()
+        output, errors = run.communicate(timeout=200)
+        watcher.join()
+
+    assert run.returncode == 1
+    assert "Traceback" not in output + errors
+    assert_no_secret(output + errors)
+    happened, safe, remedy = (line.strip() for line in errors.splitlines())
+    assert re.fullmatch(rf"trades: {careful.lake}\S* cannot be written: .*File too large\.", happened)
+    assert safe == "No half file was published; the target keeps what it had."
+    assert remedy == "Make room or correct the rights of the folder, then run again."
+    assert list(careful.counts_in_target()) == list(FIVE_DAYS)
+
+    assert any("java" in line for line in seen)
+    assert_no_secret("\n".join(seen))
+
+    careful.run()
+    careful.assert_in_step(*FIVE_DAYS, SATURDAY)
+
+
+def watch(session: int, seen: set[str]) -> None:
+    while living := processes.of_session(session):
+        seen.update(map(processes.command_line, living))
+        threading.Event().wait(0.05)
+
+
+# The password
+
+
+def test_the_password_is_nowhere(careful: Story, spark: SparkSession, tmp_path: Path):
+    on_the_way: list[bytes] = []
+
+    def look_at_every_file() -> None:
+        on_the_way.extend(path.read_bytes() for path in careful.lake.rglob("*") if path.is_file())
+
+    tidegate = careful.tidegate(At("land done", look_at_every_file))
+    planned = repr(tidegate.plan())
+    report = tidegate.run()
+    careful.in_target("DELETE FROM trades WHERE cob = %s AND id = 7", MONDAY)
+    told = tidegate.verify(deep=True)
+    page = tidegate.report(tmp_path / "report.html").read_text()
+    kept = ask(careful.target, "SELECT json_agg(r)::text, json_agg(l)::text FROM tidegate.runs r, tidegate.locks l")
+
+    assert_no_secret(planned + repr(tidegate) + repr(tidegate.project) + str(tidegate.project))
+    assert_no_secret(json.dumps(report.to_dict()) + json.dumps(told.to_dict()) + json.dumps(tidegate.history()) + page)
+    assert_no_secret(repr(kept))
+    assert len(on_the_way) >= 2 * len(FIVE_DAYS)
+    for content in on_the_way:
+        assert not [secret for secret in SECRETS if secret.encode() in content]
+    assert_no_secret(repr(spark.sparkContext.getConf().getAll()) + repr(spark.sql("SET -v").collect()))

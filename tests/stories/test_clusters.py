@@ -1,0 +1,89 @@
+"""The same run on other Sparks: with executors of their own, over Spark Connect, and with workers that die."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from kit import processes
+from kit.processes import wait_until
+from kit.project import FIVE_DAYS, FRIDAY, THURSDAY, Story, ask, child
+
+pytestmark = [
+    pytest.mark.postgres,
+    pytest.mark.spark,
+    pytest.mark.slow,
+    pytest.mark.skipif(not processes.CAN_SEE, reason="finds processes through /proc"),
+]
+
+WAITING = """
+SELECT count(*) FROM pg_stat_activity
+WHERE datname = current_database() AND application_name LIKE 'tidegate load %' AND wait_event_type = 'Lock'
+"""
+
+
+def executors(session: int) -> list[int]:
+    return [
+        pid for pid in processes.of_session(session) if "CoarseGrainedExecutorBackend" in processes.command_line(pid)
+    ]
+
+
+def test_an_executor_that_is_killed_while_it_loads_changes_nothing_in_the_end(story: Story, tmp_path: Path):
+    story.settings["hold_back"] = 2
+    story.run()
+    story.settings.clear()
+    story.project["spark"] = {"master": "local-cluster[2,1,1024]"}
+    configuration = story.file(tmp_path / "tidegate.yml")
+
+    # Both loads are held up at the table, each on an executor of its own; one of them dies there.
+    with closing(psycopg.connect(story.target)) as holder:
+        holder.execute("LOCK TABLE trades IN SHARE MODE")
+        run = child("-m", "tidegate.cli.main", "run", "--json", "-c", configuration)
+        try:
+            wait_until(lambda: ask(story.target, WAITING) == [(2,)] or run.poll(), "two tasks load", 120)
+            before = executors(run.pid)
+            processes.kill(before[0])
+            wait_until(lambda: set(executors(run.pid)) - set(before), "an executor takes its place", 60)
+            holder.rollback()
+            output, errors = run.communicate(timeout=120)
+        finally:
+            processes.kill_session(run.pid)
+
+    assert run.returncode == 0, errors
+    report = json.loads(output)
+    assert report["engine"] == "local-cluster[2,1,1024]"
+    assert [step["value"] for step in report["steps"] if step["step"] == "land"] == [str(THURSDAY), str(FRIDAY)]
+    assert {day: generation for day, (generation, _, _) in story.ledger().items()} == dict.fromkeys(FIVE_DAYS, 1)
+    story.assert_in_step(*FIVE_DAYS)
+
+
+@pytest.mark.parametrize("place", ["task about to commit", "task committed"])
+def test_a_worker_that_dies_is_replaced_and_loads_each_day_once(story: Story, tmp_path: Path, place: str):
+    configuration = story.file(tmp_path / "tidegate.yml")
+
+    with child("-m", "kit.crash", configuration, place, 2, tmp_path / "tally", "process") as run:
+        output, errors = run.communicate(timeout=200)
+
+    assert run.returncode == 0, errors
+    assert len((tmp_path / "tally").read_text()) > len(FIVE_DAYS)
+    report = json.loads(output)
+    assert report["failures"] == []
+    assert sorted(step["value"] for step in report["steps"] if step["step"] == "load") == list(map(str, FIVE_DAYS))
+    assert {day: generation for day, (generation, _, _) in story.ledger().items()} == dict.fromkeys(FIVE_DAYS, 1)
+    story.assert_in_step(*FIVE_DAYS)
+
+
+def test_a_run_and_a_proof_over_spark_connect(story: Story, tmp_path: Path):
+    with child("-m", "kit.connected", story.file(tmp_path / "tidegate.yml")) as run:
+        output, errors = run.communicate(timeout=200)
+
+    assert run.returncode == 0, errors
+    assert json.loads(output) == {
+        "session": "pyspark.sql.connect.session",
+        "outcomes": ["done", "equal", "nothing to do"],
+    }
+    story.assert_in_step(*FIVE_DAYS)

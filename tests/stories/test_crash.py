@@ -1,0 +1,97 @@
+"""A run is killed at every boundary and run again: nothing is lost, nothing is there twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from subprocess import Popen
+
+import pytest
+
+from kit import processes
+from kit.crash import Recorder
+from kit.processes import wait_until
+from kit.project import FRIDAY, SATURDAY, THURSDAY, TUESDAY, WEDNESDAY, Story, child, sessions_of
+
+pytestmark = [
+    pytest.mark.postgres,
+    pytest.mark.spark,
+    pytest.mark.skipif(not processes.CAN_SEE, reason="finds processes through /proc"),
+]
+
+# Every place where a run can be interrupted, and how often it comes there on the eventful day.
+BOUNDARIES = {
+    "ledger ready": 1,
+    "planned": 1,
+    "schema changed": 1,
+    "published": 5,
+    "land done": 1,
+    "task about to commit": 5,
+    "task committed": 5,
+    "loaded": 5,
+    "load done": 1,
+    "removed": 2,
+}
+IN_TASKS = ("task about to commit", "task committed")
+CASES = [
+    *(("eventful day", place, nth) for place, times in BOUNDARIES.items() for nth in sorted({1, times})),
+    *(("first day", place, 1) for place in ("ledger ready", "schema changed", "published", "task committed")),
+]
+
+
+def eventful_day(story: Story) -> None:
+    """Five days are in the target. Then a column, a new day and a restated day come, and one day grows too old."""
+    story.run()
+    story.settings |= {"retain": {"target": 5, "lake": 5}, "restatement_column": "load_id"}
+    story.in_source("ALTER TABLE trades ADD COLUMN desk text DEFAULT 'rates'")
+    story.restate(FRIDAY)
+    story.fill(SATURDAY)
+
+
+def first_day(story: Story) -> None:
+    story.fill(SATURDAY)
+    story.settings |= {"initial_load_count": 5}
+
+
+def run_until_killed(story: Story, folder: Path, place: str, nth: int) -> Popen[str]:
+    victim = "session" if place in IN_TASKS else "process"
+    configuration = story.file(folder / "tidegate.yml")
+    run = child("-m", "kit.crash", configuration, place, nth, folder / "tally", victim)
+    run.communicate(timeout=200)
+    return run
+
+
+@pytest.fixture(scope="module")
+def killed(
+    stories: Callable[[], Story], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[tuple[str, str, int], tuple[Story, Future[Popen[str]]]]]:
+    """Every run that dies, two at a time: starting a JVM takes longer than all the rest."""
+    with ThreadPoolExecutor(2) as two:
+        runs = {}
+        for case in CASES:
+            story = stories()
+            {"eventful day": eventful_day, "first day": first_day}[case[0]](story)
+            runs[case] = story, two.submit(run_until_killed, story, tmp_path_factory.mktemp("killed"), *case[1:])
+        yield runs
+
+
+def test_every_boundary_that_a_run_comes_to_is_in_the_list(story: Story, tmp_path: Path):
+    eventful_day(story)
+    recorder = Recorder(tmp_path / "places")
+
+    story.tidegate(recorder).run()
+
+    assert recorder.times() == BOUNDARIES
+
+
+@pytest.mark.parametrize(("day", "place", "nth"), CASES, ids=lambda part: str(part).replace(" ", "_"))
+def test_a_run_that_is_killed_there_loses_nothing(killed, day: str, place: str, nth: int):
+    story, ended = killed[day, place, nth]
+    run = ended.result()
+    assert run.returncode == -9, f"the run came to its end: {run.returncode}"
+    wait_until(lambda: not [name for name in sessions_of(story.target) if " run " in name], "the dead run let go")
+
+    story.run()
+
+    story.assert_in_step(TUESDAY, WEDNESDAY, THURSDAY, FRIDAY, SATURDAY)

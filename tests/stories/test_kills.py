@@ -1,0 +1,91 @@
+"""Killed again and again at any moment, while the source goes on living; in the end every row is there, once.
+
+TIDEGATE_KILLS sets how many times, TIDEGATE_SEED which days and moments.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from subprocess import Popen
+
+import pytest
+
+from kit import processes
+from kit.processes import wait_until
+from kit.project import FIVE_DAYS, Story, child, sessions_of
+
+pytestmark = [
+    pytest.mark.postgres,
+    pytest.mark.spark,
+    pytest.mark.slow,
+    pytest.mark.timeout(3600),
+    pytest.mark.skipif(not processes.CAN_SEE, reason="finds processes through /proc"),
+]
+
+KILLS = int(os.environ.get("TIDEGATE_KILLS", "6"))
+SEED = int(os.environ.get("TIDEGATE_SEED", "20240105"))
+
+
+class Life:
+    """What happens in the source between two runs."""
+
+    def __init__(self, story: Story, chance: random.Random) -> None:
+        self.days, self._story, self._chance = list(FIVE_DAYS), story, chance
+
+    def go_on(self) -> None:
+        if self._chance.random() < 0.7:
+            self.days.append(self.days[-1] + 1)
+            self._story.fill(self.days[-1], last=self._chance.randint(1, 2000))
+        day = self._chance.choice(self.days[-4:])
+        match self._chance.choice(["restate", "more", "fewer", "nothing"]):
+            case "restate":
+                self._story.restate(day)
+            case "more":
+                self._story.fill(day, first=5001, last=5000 + self._chance.randint(1, 300))
+            case "fewer":
+                self._story.in_source("DELETE FROM trades WHERE cob = %s AND id %% 7 = 3", day)
+
+
+@pytest.fixture
+def runs() -> Iterator[list[Popen[str]]]:
+    """The processes that were started; none of them, nor of theirs, outlives the test."""
+    started: list[Popen[str]] = []
+    yield started
+    for run in started:
+        processes.kill_session(run.pid)
+        run.communicate()
+
+
+def test_killed_at_any_moment_nothing_is_lost_and_nothing_is_there_twice(
+    story: Story, tmp_path: Path, runs: list[Popen[str]]
+):
+    chance = random.Random(SEED)
+    life = Life(story, chance)
+    story.settings |= {"restatement_column": "load_id", "initial_load_count": 5}
+    configuration = story.file(tmp_path / "tidegate.yml")
+
+    def start() -> Popen[str]:
+        runs.append(child("-m", "tidegate.cli.main", "run", "--quiet", "-c", configuration))
+        return runs[-1]
+
+    begun = time.monotonic()
+    start().communicate(timeout=300)
+    usual = time.monotonic() - begun
+
+    for number in range(KILLS):
+        life.go_on()
+        run = start()
+        time.sleep(usual * chance.uniform(0.2, 1.0))
+        if number % 2:
+            processes.kill(run.pid)
+        else:
+            processes.kill_session(run.pid)
+        run.communicate()
+
+    wait_until(lambda: not [name for name in sessions_of(story.target) if " run " in name], "the last run let go")
+    story.run()
+    story.assert_in_step(*life.days)

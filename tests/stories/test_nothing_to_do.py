@@ -1,0 +1,59 @@
+"""Most runs find nothing to do. They say so and start no Java."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from psycopg import sql
+
+from kit.project import Story, cli
+from kit.witness import Witness
+from tidegate import Tidegate
+
+pytestmark = [pytest.mark.postgres, pytest.mark.spark]
+
+TABLES = [f"fees_{number:02}" for number in range(20)]
+
+
+@pytest.fixture
+def java(tmp_path: Path) -> dict[str, str]:
+    """A Java that writes down that it was called, for every way in which one could be found."""
+    program = tmp_path / "java" / "bin" / "java"
+    program.parent.mkdir(parents=True)
+    program.write_text(f"#!/bin/sh\necho called >> {tmp_path / 'called'}\nexit 1\n")
+    program.chmod(0o755)
+    return {"JAVA_HOME": str(tmp_path / "java"), "PATH": f"{program.parent}:/usr/bin:/bin"}
+
+
+def test_twenty_tables_with_nothing_to_do_start_no_java(story: Story, tmp_path: Path, java: dict[str, str]):
+    with Witness(story.source) as source:
+        for name in TABLES:
+            source.create(sql.Identifier(name), {"cob": "integer", "fee": "numeric"})
+            source.do(sql.SQL("INSERT INTO {} VALUES (20240105, 1.5)").format(sql.Identifier(name)))
+    tables = {name: {"kind": "partition", "partition_column": "cob"} for name in TABLES}
+    Tidegate(**{**story.configuration(), "tables": tables, "spark": story.spark}).run()
+    configuration = tmp_path / "tidegate.yml"
+    configuration.write_text(json.dumps({**story.configuration(), "tables": tables}))
+
+    code, output, errors = cli("run", "-c", configuration, environment=java)
+
+    assert code == 0
+    assert output.startswith("run: nothing to do (")
+    assert output.endswith(" s, no Spark)\n")
+    assert errors == ""
+    assert not (tmp_path / "called").exists()
+
+
+def test_a_run_with_something_to_do_without_a_java_that_works(story: Story, tmp_path: Path, java: dict[str, str]):
+    code, _, errors = cli("run", "--quiet", "-c", story.file(tmp_path / "tidegate.yml"), environment=java)
+
+    assert code == 1
+    assert (tmp_path / "called").exists()
+    happened, safe, remedy = (line.strip() for line in errors.splitlines())
+    assert happened.startswith("trades: Spark needs Java 17 or 21")
+    assert safe == "Nothing was read or written."
+    assert "JAVA_HOME" in remedy
+    story.run()
+    story.assert_in_step(20240101, 20240102, 20240103, 20240104, 20240105)

@@ -1,0 +1,172 @@
+"""Two runs at once: on one table, on one lake, and a run that should be dead beside the one that took over."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from threading import Event
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kit.meanwhile import At, Before
+from kit.project import FIVE_DAYS, FRIDAY, SATURDAY, Story, assert_same_rows, cli
+from kit.witness import Witness
+
+if TYPE_CHECKING:
+    from tidegate.demo.embedded import EmbeddedPostgres
+    from tidegate.model.report import RunReport
+
+pytestmark = [pytest.mark.postgres, pytest.mark.spark]
+
+
+def steps(report: RunReport, outcome: str = "done") -> list[str]:
+    return sorted(f"{step.step} {step.value}" for step in report.steps if step.outcome == outcome)
+
+
+# One table
+
+
+def test_a_second_run_is_told_who_holds_the_table_and_since_when(story: Story, tmp_path: Path):
+    told: list[tuple[int, str, str]] = []
+    configuration = story.file(tmp_path / "tidegate.yml")
+
+    first = story.tidegate(At("planned", lambda: told.append(cli("run", "-c", configuration)))).run()
+
+    ((code, _, errors),) = told
+    assert code == 1
+    happened, safe, remedy = (line.strip() for line in errors.splitlines())
+    holder = rf"{first.run} \(\S+ on \S+, process \d+\)"
+    assert re.fullmatch(rf"trades: public\.trades is held by {holder} since 2\S+T\S+\+00:00\.", happened)
+    assert safe == "Nothing was read or written; the other run goes on undisturbed."
+    assert remedy == "Wait for it to end. A run that died frees its lock by itself."
+    story.assert_in_step(*FIVE_DAYS)
+
+
+def test_a_table_that_is_held_does_not_stop_the_others(story: Story):
+    story.in_source("CREATE TABLE fees (cob integer, fee numeric); INSERT INTO fees VALUES (20240105, 1.5)")
+    told: list[RunReport] = []
+    both = {**story.configuration(), "spark": story.spark}
+    both["tables"] = {**both["tables"], "fees": {"kind": "partition", "partition_column": "cob"}}
+    other = type(story.tidegate())(**both)
+
+    story.tidegate(At("planned", lambda: told.append(other.run(check=False)))).run()
+
+    assert [table for table, _ in told[0].failures] == ["trades"]
+    assert steps(told[0]) == ["change schema ", f"land {FRIDAY}", f"load {FRIDAY}"]
+    assert_same_rows(story.rows_in_target(), story.rows_in_source())
+
+
+# One lake, two targets
+
+
+@pytest.fixture
+def other(story: Story, postgres: EmbeddedPostgres) -> Iterator[Story]:
+    """The same source and lake, another target."""
+    name = f"{story.target.rpartition('/')[2]}_other"
+    yield replace(story, target=postgres.create_database(name), settings={}, project={})
+    postgres.drop_database(name)
+
+
+def test_what_one_target_extracted_the_other_only_loads(story: Story, other: Story):
+    story.run()
+
+    report = other.run()
+
+    assert steps(report) == ["change schema ", *(f"load {day}" for day in FIVE_DAYS)]
+    story.assert_in_step(*FIVE_DAYS)
+    other.assert_in_step(*FIVE_DAYS)
+
+
+def test_two_targets_may_fill_the_lake_at_the_same_time(story: Story, other: Story):
+    with ThreadPoolExecutor(2) as both:
+        reports = list(both.map(Story.run, (story, other)))
+
+    assert [report.outcome for report in reports] == ["done", "done"]
+    story.assert_in_step(*FIVE_DAYS)
+    other.assert_in_step(*FIVE_DAYS)
+
+
+def test_a_day_restated_between_both_runs_ends_in_its_newest_state_everywhere(story: Story, other: Story):
+    def overtake() -> None:
+        story.restate(FRIDAY)
+        other.run()
+
+    story.tidegate(At("published", overtake)).run()
+
+    story.assert_in_step(*FIVE_DAYS)
+    other.assert_in_step(*FIVE_DAYS)
+
+
+def test_rows_of_an_older_snapshot_never_replace_newer_ones_in_the_lake(story: Story, other: Story):
+    """The first run's tasks start late: they read after the other run did, but on a snapshot from before the change."""
+
+    def overtake() -> None:
+        story.restate(FRIDAY)
+        other.run()
+
+    story.tidegate(listener=Before("land", overtake)).run()
+
+    assert_same_rows(story.rows_in_lake(FRIDAY), story.rows_in_source(FRIDAY))
+    story.assert_in_step(*FIVE_DAYS)
+    other.assert_in_step(*FIVE_DAYS)
+
+
+# A run that lost its lock and does not know it
+
+
+def cut_off(story: Story) -> None:
+    """The server ends the connection that holds the lock, as a firewall would."""
+    with Witness(story.target) as target:
+        target.ask(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND application_name LIKE 'tidegate run %'"
+        )
+
+
+def test_tasks_of_a_run_that_was_overtaken_load_nothing(story: Story):
+    def overtake() -> None:
+        cut_off(story)
+        story.restate(FRIDAY)
+        story.fill(SATURDAY)
+        story.tidegate().run(reload=True)
+
+    late = story.tidegate(listener=Before("load", overtake)).run(check=False)
+
+    assert not [step for step in steps(late) if step.startswith("load")]
+    assert {day: generation for day, (generation, _, _) in story.ledger().items()} == dict.fromkeys(
+        (*FIVE_DAYS, SATURDAY), 1
+    )
+    story.assert_in_step(*FIVE_DAYS, SATURDAY)
+
+
+def test_the_run_that_took_over_wins_over_tasks_that_finish_late(story: Story):
+    """The old run loads Friday as it was, after the new one has planned to load it as it is."""
+    story.settings |= {"initial_load_count": 1, "restatement_column": "load_id"}
+    cut, planned, loaded = Event(), Event(), Event()
+
+    def lose_the_lock() -> None:
+        cut_off(story)
+        cut.set()
+        assert planned.wait(60)
+
+    def let_the_old_one_finish() -> None:
+        planned.set()
+        assert loaded.wait(60)
+
+    def old_run() -> None:
+        story.tidegate(listener=Before("load", lose_the_lock)).run(check=False)
+        loaded.set()
+
+    with ThreadPoolExecutor(1) as other_thread:
+        old = other_thread.submit(old_run)
+        assert cut.wait(60)
+        story.restate(FRIDAY)
+        story.tidegate(At("planned", let_the_old_one_finish)).run()
+        old.result()
+
+    assert_same_rows(story.rows_in_target(), story.rows_in_source(FRIDAY))
+    story.assert_in_step(FRIDAY)

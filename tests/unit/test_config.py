@@ -1,0 +1,587 @@
+"""From `tidegate.yml`, or the same settings in Python, to a project; and what is said when that fails."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import pickle
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+import yaml
+from pydantic import ValidationError
+
+from tidegate.config import PartitionTable, Project, Retain, Table, Values, load_project, reading
+from tidegate.errors import ConfigError, TidegateError, Unsupported
+from tidegate.model.connection import Connection
+from tidegate.model.names import TableName
+
+ENVIRON = {
+    "PROD_URL": "postgresql://reader:hunter2@prod.example.com/sales",
+    "UAT_URL": "postgresql://writer:hunter3@uat.example.com/sales",
+    "TEN": "10",
+}
+HEAD = "source: ${PROD_URL}\ntarget: ${UAT_URL}\nlake: ./parquet_data\n"
+TABLES = "tables:\n  daily: {kind: partition, partition_column: COBID}\n"
+
+
+def top(line: str) -> str:
+    """A file with one more setting, in line 4; its table is in line 6."""
+    return f"{HEAD}{line}\n{TABLES}"
+
+
+def own(setting: str) -> str:
+    """A file whose table, in line 5, has one more setting."""
+    return HEAD + TABLES.replace("}", f", {setting}}}")
+
+
+def tables(own: str) -> str:
+    return f"{HEAD}tables:\n  daily: {own}\n"
+
+
+def source(text: str) -> str:
+    return HEAD.replace("${PROD_URL}", text) + TABLES
+
+
+def column(text: str) -> str:
+    return HEAD + TABLES.replace("COBID", text)
+
+
+def kind(text: str) -> str:
+    return HEAD + TABLES.replace("kind: partition", f"kind: {text}")
+
+
+def lake(text: str) -> str:
+    return HEAD.replace("./parquet_data", text) + TABLES
+
+
+def target(text: str) -> str:
+    return HEAD.replace("${UAT_URL}", text) + TABLES
+
+
+@pytest.fixture(params=["CSafeLoader", "SafeLoader"], autouse=True)
+def loader(request, monkeypatch):
+    """libyaml where it is there, PyYAML's own parser elsewhere: both must do."""
+    monkeypatch.setattr(reading, "_LOADER", getattr(yaml, request.param))
+
+
+@pytest.fixture
+def load(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def load(text: str | bytes, environ: dict[str, str] = ENVIRON) -> Project:
+        Path("tidegate.yml").write_bytes(text if isinstance(text, bytes) else text.encode())
+        return load_project(Path("tidegate.yml"), environ)
+
+    return load
+
+
+@pytest.fixture
+def refused(load):
+    def refused(text: str | bytes, error: type[TidegateError] = ConfigError) -> TidegateError:
+        with pytest.raises(error) as refusal:
+            load(text)
+        assert refusal.value.safe == "Nothing was read or written."
+        assert refusal.value.remedy
+        assert "hunter" not in str(refusal.value)
+        return refusal.value
+
+    return refused
+
+
+def mapping(**changes: object) -> dict[str, object]:
+    whole = {"source": ENVIRON["PROD_URL"], "target": ENVIRON["UAT_URL"], "lake": "lake"}
+    return {**whole, "tables": {"daily": {"kind": "partition", "partition_column": "COBID"}}, **changes}
+
+
+def table(**settings: object) -> Table:
+    tables = {"daily": {"kind": "partition", "partition_column": "COBID", **settings}}
+    return Project.from_mapping(mapping(tables=tables), environ=ENVIRON).tables["daily"]
+
+
+def test_a_short_file_has_every_default(load, tmp_path):
+    project = load(HEAD + TABLES)
+
+    assert project.source == Connection("postgresql", "prod.example.com", 5432, "sales", "reader", "hunter2")
+    assert project.target == Connection("postgresql", "uat.example.com", 5432, "sales", "writer", "hunter3")
+    assert (project.lake.format, project.lake.path) == ("parquet", tmp_path / "parquet_data")
+    assert project.protected == ()
+    assert (project.spark.master, project.spark.remote, project.spark.options) == (None, None, {})
+    assert (project.batch_rows, project.batch_bytes) == (10_000, 16 * 1024 * 1024)
+    assert (project.max_connections, project.query_timeout, project.error_threshold) == (4, 300, 0.0)
+    assert list(project.tables) == ["daily"]
+
+
+def test_a_short_table_has_every_default():
+    made = table()
+
+    assert {name: getattr(made, name) for name in PartitionTable.model_fields} == {
+        "name": "daily",
+        "kind": "partition",
+        "partition_column": "COBID",
+        "source_table": TableName("", "daily"),
+        "target_table": TableName("", "daily"),
+        "initial_load_count": 10,
+        "look_back": 5,
+        "hold_back": 0,
+        "ready_query": None,
+        "values": Values(),
+        "restatement": "count",
+        "restatement_column": None,
+        "retain": Retain(),
+        "on_target_change": "report",
+        "proof": "hash",
+        "keys": None,
+        "columns": {},
+        "batch_rows": 10_000,
+        "batch_bytes": 16_777_216,
+    }
+
+
+def test_a_long_file_says_everything(load):
+    project = load(
+        HEAD
+        + """
+protected: ["*prod*", live]
+spark: {master: "local[2]", remote: null, options: {spark.executor.memory: 2g, spark.ui.enabled: false}}
+batch_rows: 500
+batch_bytes: 64 MiB
+max_connections: 2
+query_timeout: null
+error_threshold: 0.25
+defaults: {look_back: 3, partition_column: COBID, kind: partition}
+tables:
+  sales.daily:
+    target_table: '"odd.schema"."odd ""table"'
+    initial_load_count: ${TEN}
+    look_back: 0
+    hold_back: 1
+    ready_query: TABLE days_done -- $${x}
+    values:
+      from: 00123
+      to: 2024-01-01
+      exclude: [0, -1, 99991231, 1_0, 0x1F, 1.50, "yes", no, 2024-01-01 10:00:00]
+    restatement: hash
+    restatement_column: LoadId
+    retain: {target: 30, lake: 400}
+    on_target_change: restore
+    proof: count
+    keys: [id, no, "1"]
+    columns: {on: text, 12: text, ~: text}
+    batch_rows: 7
+    batch_bytes: 1KB
+  monthly: {partition_column: yes}
+"""
+    )
+    daily, monthly = project.tables["sales.daily"], project.tables["monthly"]
+
+    assert project.protected == ("*prod*", "live")
+    assert project.spark.master == "local[2]"
+    assert project.spark.options == {"spark.executor.memory": "2g", "spark.ui.enabled": "false"}
+    assert (project.batch_rows, project.batch_bytes, project.max_connections) == (500, 67_108_864, 2)
+    assert (project.query_timeout, project.error_threshold) == (None, 0.25)
+    assert daily.source_table == TableName("sales", "daily")
+    assert daily.target_table == TableName("odd.schema", 'odd "table')
+    assert (daily.initial_load_count, daily.look_back, daily.hold_back) == (10, 0, 1)
+    assert daily.ready_query == "TABLE days_done -- ${x}"
+    assert (daily.values.from_, daily.values.to) == ("00123", "2024-01-01")
+    assert " ".join(daily.values.exclude) == "0 -1 99991231 1_0 0x1F 1.50 yes no 2024-01-01 10:00:00"
+    assert (daily.restatement, daily.restatement_column) == ("hash", "LoadId")
+    assert (daily.retain.target, daily.retain.lake) == (30, 400)
+    assert (daily.on_target_change, daily.proof) == ("restore", "count")
+    assert daily.keys == ("id", "no", "1")
+    assert daily.columns == {"on": "text", "12": "text", "~": "text"}
+    assert (daily.batch_rows, daily.batch_bytes) == (7, 1000)
+    assert (monthly.name, monthly.look_back, monthly.partition_column) == ("monthly", 3, "yes")
+    assert (monthly.batch_rows, monthly.batch_bytes) == (500, 67_108_864)
+
+
+def test_an_unknown_key_names_the_nearest_right_one(refused):
+    table = "  daily_transactions:\n    kind: partition\n    partiton_column: COBID\n"
+    error = refused(f"{HEAD}tables:\n{table}")
+
+    assert str(error) == (
+        "tidegate.yml:7: `partiton_column` is not a setting of tables.daily_transactions.\n"
+        "Nothing was read or written.\n"
+        "Did you mean `partition_column`? Settings here: batch_bytes, batch_rows, columns, hold_back, "
+        "initial_load_count, keys, kind, look_back, on_target_change, partition_column, proof, ready_query, "
+        "restatement, restatement_column, retain, source_table, target_table, values."
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "happened", "remedy"),
+    [
+        # keys that are not settings
+        (top("lakes: x"), "4: `lakes` is not a setting of the project.", "Did you mean `lake`?"),
+        (top("xyzzy: x"), "4: `xyzzy` is not a setting of the project.", "Take it out. Settings here: b"),
+        (top("spark: {Master: x}"), "4: `Master` is not a setting of spark.", "Did you mean `master`?"),
+        (top("defaults: {lookback: 1}"), "4: `lookback` is not a setting of defaults.", "Did you mean `loo"),
+        (top("defaults: {source_table: a}"), "4: `source_table` is not a setting of defaults.", ""),
+        (own("name: x"), "5: `name` is not a setting of tables.daily.", ""),
+        (
+            own("values: {form: 1}"),
+            "5: `form` is not a setting of tables.daily.values.",
+            "Did you mean `from`? Settings here: exclude, from, to.",
+        ),
+        # settings that are missing
+        (HEAD.replace("lake: ./parquet_data\n", "") + TABLES, "1: `lake` is missing.", "Add `lake`."),
+        (HEAD.replace("source: ${PROD_URL}\n", "") + TABLES, "1: `source` is missing.", "Add `source`."),
+        (target(""), "2: `target` is missing.", "Add `target`."),
+        (HEAD, "1: `tables` is missing.", "Add `tables`."),
+        (HEAD + "tables:\n", "4: `tables` is missing.", "Add `tables`."),
+        (HEAD + "tables: {}\n", "4: `tables` must not be empty.", ""),
+        (tables("{kind: partition}"), "5: `tables.daily.partition_column` is missing.", "Add `part"),
+        (tables("{partition_column: c}"), "5: `tables.daily.kind` is missing.", "Add `kind`, one of"),
+        # values of the wrong type or size
+        (HEAD + "tables: [daily]\n", "4: `tables` must be a mapping, as in {name: value}.", ""),
+        (tables(""), "5: `tables.daily` must be a mapping.", "Write {kind: partition, ...}."),
+        (top("batch_rows: lots"), "4: `batch_rows` must be a whole number; it is `lots`.", ""),
+        (top("batch_rows: true"), "4: `batch_rows` must be a whole number; it is `true`.", ""),
+        (top("batch_rows: 1.5"), "4: `batch_rows` must be a whole number; it is `1.5`.", ""),
+        (top("batch_rows: 0"), "4: `batch_rows` must be 1 or more; it is `0`.", ""),
+        (top("batch_bytes: 16 M"), "4: `batch_bytes` must be a number of bytes, as in", ""),
+        (top("max_connections: 0"), "4: `max_connections` must be 1 or more; it is `0`.", ""),
+        (top("query_timeout: 0"), "4: `query_timeout` must be 1 or more; it is `0`.", ""),
+        (top("error_threshold: 2"), "4: `error_threshold` must be 1 or less; it is `2`.", ""),
+        (top("error_threshold: 1%"), "4: `error_threshold` must be a number; it is `1%`.", ""),
+        (top("error_threshold: nan"), "4: `error_threshold` must be", ""),
+        (top("error_threshold: true"), "4: `error_threshold` must be a number from 0 to 1", ""),
+        (top("protected: '*prod*'"), "4: `protected` must be a list, as in [a, b]; it is `*prod*`.", ""),
+        (top("protected:\n- a\n- ''"), "6: `protected.1` must not be empty", ""),
+        (top("spark: local"), "4: `spark` must be a mapping, as in {setting: value}; it is `local`.", ""),
+        (top("spark: {options: {spark.x: [1]}}"), "4: `spark.options.spark.x` must be a text", ""),
+        (top("spark: {master: a, remote: b}"), "4: `spark` must have `master` or `remote`, not both.", ""),
+        (top("defaults: 5"), "4: `defaults` must be a mapping, as in {name: value}; it is `5`.", ""),
+        (top("defaults:\n  look_back: -1"), "5: `defaults.look_back` must be 0 or more; it is `-1`.", ""),
+        (column("true"), "5: `tables.daily.partition_column` must be a text; numbers", ""),
+        (column("[a]"), "5: `tables.daily.partition_column` must be a text; numbers", ""),
+        (
+            own("on_target_change: restor"),
+            "5: `tables.daily.on_target_change` must be `report`, `restore` or `keep`; it is `restor`.",
+            "",
+        ),
+        (own("proof: sample"), "5: `tables.daily.proof` must be `hash` or `count`", ""),
+        (own("restatement: max"), "5: `tables.daily.restatement` must be `count` or", ""),
+        (own("columns: {a: int}"), "5: `tables.daily.columns.a` must be `text`", ""),
+        (own("keys: []"), "5: `tables.daily.keys` must not be empty", ""),
+        (own("keys: id"), "5: `tables.daily.keys` must be a list, as in [a, b]", ""),
+        (own("retain: {lake: 0}"), "5: `tables.daily.retain.lake` must be 1 or more", ""),
+        (own("values: {from: [1]}"), "5: `tables.daily.values.from` must be a number, a", ""),
+        (own("values: {from: 9, to: 8}"), "5: `tables.daily.values` must", ""),
+        (own("source_table: a.b.c"), "5: `tables.daily.source_table` must be a table's", ""),
+        (HEAD + TABLES.replace("daily", "a..b"), "5: `tables.a..b` must be a table's name", ""),
+        (own("kind: partition"), "5: `tables.daily.kind` is there twice, first on line 5.", ""),
+        (kind("part"), "5: `tables.daily.kind` is `part`, which is no kind", ""),
+        # secrets and connections
+        (source("${DEV_URL}"), "1: `source` needs the environment variable DEV_URL, which is not", "Export"),
+        (column("'${NO}'"), "5: `tables.daily.partition_column` needs the environment", ""),
+        (target("[a]"), "2: `target` must be a URL or a `key=value` text.", ""),
+        (target("postgresql://u:hunter@h"), "2: `target` names no database.", "Add it: p"),
+        # targets that must not be written
+        (
+            target("host=PROD.example.com dbname=sales user=x"),
+            "2: `target` is the same database as `source`: postgresql://x@PROD.example.com:5432/sales.",
+            "Name another target.",
+        ),
+        (top("protected: ['UAT.*']"), "2: `target` is protected by the pattern `UAT.*`: postgresql", "Name"),
+        (top("protected: [sales]"), "2: `target` is protected by the pattern `sales`", ""),
+        (top("protected: ['uat*/s*']"), "2: `target` is protected by the pattern `uat*/s*`", ""),
+        # two writers of one table
+        (
+            HEAD + TABLES + "  other: {kind: partition, partition_column: c, target_table: dbo.daily}\n",
+            "4: `tables` must have one writer per target table: daily and other both load dbo.daily.",
+            "",
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_told_with_its_line(refused, text, happened, remedy):
+    error = refused(text)
+
+    assert error.happened.startswith(f"tidegate.yml:{happened}")
+    assert "\n" not in error.happened
+    assert error.remedy.startswith(remedy)
+
+
+@pytest.mark.parametrize(
+    ("text", "happened"),
+    [
+        ("", "tidegate.yml:1: the file is empty."),
+        ("# only a comment\n", "tidegate.yml:1: the file is empty."),
+        ("just text", "tidegate.yml:1: the file holds a single value or a list, not settings."),
+        ("- a\n- b\n", "tidegate.yml:1: the file holds a single value or a list, not settings."),
+        ("source: a\ntarget: [1,\n", "tidegate.yml:3: this is not YAML: while parsing a flow"),
+        ("source: a\n\ttarget: b\n", "tidegate.yml:2: this is not YAML: "),
+        ("source: a: b\n", "tidegate.yml:1: this is not YAML: mapping values are not allowed"),
+        ("source: {a: ${B}}\n", "tidegate.yml:1: this is not YAML: "),
+        ("source: a\n---\nsource: b\n", "tidegate.yml:2: this is not YAML: expected a single document"),
+        ("source: *nowhere\n", "tidegate.yml:1: this is not YAML: found undefined alias"),
+        ("source: a\nlake: \x07\n", "tidegate.yml:2: this is not YAML: a control character."),
+        (b"source: a\nlake: \xff\n", "tidegate.yml:2: the file is not UTF-8 text."),
+        (top("spark: !!python/name:os.system x"), "tidegate.yml:4: `spark` has the tag tag:yaml.org"),
+        (top("spark: !vault x"), "tidegate.yml:4: `spark` has the tag !vault."),
+        (top("spark: &me\n  options: *me"), "tidegate.yml:5: `spark.options` refers to itself."),
+        (top("spark: {? [a] : b}"), "tidegate.yml:4: `spark` has a key that is not a text."),
+        (top("spark: {<<: 5}"), "tidegate.yml:4: `spark` has a `<<` that does not refer to a mapping."),
+        (top("? [a]\n: b"), "tidegate.yml:1: The file has a key that is not a text."),
+        (own("kind: [a]").replace("kind: partition, ", ""), "tidegate.yml:5: `tables.daily.kind` is `['a']`"),
+        (top("lake: x"), "tidegate.yml:4: `lake` is there twice, first on line 3."),
+    ],
+)  # fmt: skip
+def test_a_file_that_is_no_settings_is_told_with_its_line(refused, text, happened):
+    assert refused(text).happened.startswith(happened)
+
+
+@pytest.mark.parametrize(
+    ("text", "happened"),
+    [
+        (lake("s3://bucket/x"), "3: `lake.path` starts with `s3:`. Only local or"),
+        (lake("abfss://c@a/x"), "3: `lake.path` starts with `abfss:`. Only local"),
+        (lake("{path: 'hdfs://n/x'}"), "3: `lake.path` starts with `hdfs:`. Only"),
+        (
+            lake("{format: iceberg, path: x}"),
+            "3: `lake.format` asks for `iceberg`: only `parquet` is available so far.",
+        ),
+        (kind("scd2"), "5: `tables.daily.kind` is `scd2`, which is not avai"),
+        (kind("static"), "5: `tables.daily.kind` is `static`, which is not "),
+        (kind("incremental"), "5: `tables.daily.kind` is `incremental`, whi"),
+        (source("mysql://h/db"), "1: `source` is for MySQL, which is not available yet"),
+    ],
+)  # fmt: skip
+def test_what_is_yet_to_come_is_refused_by_name(refused, text, happened):
+    assert refused(text, Unsupported).happened.startswith(f"tidegate.yml:{happened}")
+
+
+def test_all_places_are_listed_in_the_order_of_the_file(refused):
+    table = TABLES.replace("}", ", look_back: -1, proof: x}")
+    error = refused(HEAD.replace("UAT", "NO") + "lakes: x\n" + table)
+
+    assert str(error) == (
+        "tidegate.yml:2: `target` needs the environment variable NO_URL, which is not set. "
+        "Export NO_URL, or write `${NO_URL:-default}`. A `.env` file is not read.\n"
+        "tidegate.yml:4: `lakes` is not a setting of the project. Did you mean `lake`?\n"
+        "tidegate.yml:6: `tables.daily.look_back` must be 0 or more; it is `-1`. Correct the value.\n"
+        "tidegate.yml:6: `tables.daily.proof` must be `hash` or `count`; it is `x`. Correct the value.\n"
+        "Nothing was read or written.\n"
+        "Correct these 4 places."
+    )
+
+
+def test_of_many_places_the_first_five_are_listed(refused):
+    error = refused(HEAD + TABLES + "".join(f"key{number}: x\n" for number in range(8)))
+
+    assert error.happened.count("is not a setting of the project") == 5
+    assert error.happened.endswith("\n... and 3 more.")
+    assert error.remedy == "Correct these 8 places."
+
+
+def test_a_mistake_in_a_default_is_told_once_where_it_stands(refused):
+    two_tables = TABLES + "  other: {kind: partition, partition_column: c}\n"
+
+    assert refused(HEAD + "batch_rows: 0\n" + two_tables).happened.count("\n") == 0
+    assert refused(HEAD + "defaults: {look_back: x}\n" + two_tables).happened.count("\n") == 0
+
+
+def test_a_missing_file_suggests_init(tmp_path):
+    with pytest.raises(ConfigError) as refusal:
+        load_project(tmp_path / "tidegate.yml")
+
+    assert str(refusal.value) == (
+        f"{tmp_path}/tidegate.yml is not there.\n"
+        "Nothing was read or written.\n"
+        "Run `tidegate init` to write it, or go to the folder that has it."
+    )
+
+
+def test_a_folder_is_no_file(tmp_path):
+    with pytest.raises(ConfigError, match="cannot be read: Is a directory"):
+        load_project(tmp_path)
+
+
+def test_anchors_and_merges_work_and_lines_point_at_what_wins(load, refused):
+    text = HEAD + (
+        "tables:\n"
+        "  a: &a {kind: partition, partition_column: c, look_back: 1}\n"
+        "  b: {<<: *a, look_back: 2}\n"
+        "  d: {look_back: 3, <<: [{hold_back: 1}, *a, {hold_back: 9}]}\n"
+    )
+    tables = load(text).tables
+
+    assert [tables[name].look_back for name in "abd"] == [1, 2, 3]
+    assert [tables[name].hold_back for name in "abd"] == [0, 0, 1]
+    error = refused(text.replace("look_back: 2", "look_back: x"))
+    assert error.happened.startswith("tidegate.yml:6: `tables.b.look_back` must")
+
+
+def test_a_byte_order_mark_and_windows_line_ends_do_no_harm(load):
+    text = (HEAD + TABLES).replace("\n", "\r\n")
+
+    assert load(b"\xef\xbb\xbf" + text.encode()).tables["daily"].name == "daily"
+
+
+def test_an_empty_value_keeps_the_default(load):
+    project = load(own("values: , keys: ") + "protected:\nspark:\ndefaults:\nbatch_rows:\n")
+
+    assert (project.protected, project.spark.master, project.batch_rows) == ((), None, 10_000)
+    assert (project.tables["daily"].keys, project.tables["daily"].values.exclude) == (None, ())
+
+
+@pytest.mark.parametrize(
+    ("lake", "path"),
+    [
+        ("data", "/project/data"),
+        ("./data", "/project/data"),
+        ("/mnt/lake", "/mnt/lake"),
+        (Path("data"), "/project/data"),
+        ({"path": "data"}, "/project/data"),
+        ({"format": "parquet", "path": Path("/mnt/lake")}, "/mnt/lake"),
+        ("${TEN}/data", "/project/10/data"),
+        ("~/data", os.path.expanduser("~/data")),
+    ],
+)
+def test_the_lake_starts_at_the_folder(lake, path):
+    project = Project.from_mapping(mapping(lake=lake), folder=Path("/project"), environ=ENVIRON)
+
+    assert project.lake.path == Path(path)
+
+
+@pytest.mark.parametrize(
+    ("size", "expected"),
+    [
+        (1, 1),
+        ("1048576", 1_048_576),
+        ("16MB", 16_000_000),
+        ("16 mb", 16_000_000),
+        ("64 MiB", 67_108_864),
+        ("1.5 KiB", 1536),
+        ("2GB", 2_000_000_000),
+        ("1GiB", 1_073_741_824),
+        ("512 B", 512),
+    ],
+)
+def test_sizes(size, expected):
+    assert table(batch_bytes=size).batch_bytes == expected
+
+
+@pytest.mark.parametrize("size", [0, -1, "", "MB", "16 TB", "16 megabytes", "1,5 MB", True, None, [1], 0.5])
+def test_sizes_that_are_refused(size):
+    if size is None:
+        assert table(batch_bytes=size).batch_bytes == 16_777_216
+        return
+    with pytest.raises(ConfigError, match="batch_bytes"):
+        table(batch_bytes=size)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (20240101, "20240101"),
+        ("00123", "00123"),
+        ("", ""),
+        (datetime.date(2024, 1, 1), "2024-01-01"),
+        (datetime.datetime(2024, 1, 1, 10), "2024-01-01 10:00:00"),
+        (Decimal("1.50"), "1.50"),
+    ],
+)
+def test_values_from_python_are_kept_as_text(value, text):
+    assert table(values={"from": value, "exclude": [value]}).values.from_ == text
+    assert table(values={"exclude": (value,)}).values.exclude == (text,)
+
+
+@pytest.mark.parametrize("value", [True, 1.5, b"1", ["1"], {"a": 1}])
+def test_values_from_python_that_are_no_scalars_are_refused(value):
+    with pytest.raises(ConfigError, match="must be a number, a date or a text"):
+        table(values={"from": value})
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "fits"),
+    [
+        (1, 2, True),
+        (2, 2, True),
+        (9, 10, True),
+        (10, 9, False),
+        (-1, -2, False),
+        ("2024-01-01", "2023-12-31", False),
+        ("2024-01-01", "2024-01-02", True),
+        ("b", "a", True),  # the order of texts is the server's
+        ("2024-01-01", 20231231, True),
+        (5, None, True),
+    ],
+)
+def test_a_range_goes_upwards_where_the_order_is_known(first, last, fits):
+    if fits:
+        assert table(values={"from": first, "to": last}).values.from_ == str(first)
+    else:
+        with pytest.raises(ConfigError, match=r"`tables\.daily\.values` must go upwards"):
+            table(values={"from": first, "to": last})
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("orders", TableName("", "orders")),
+        ("sales.orders", TableName("sales", "orders")),
+        ('"odd.schema"."odd ""table"', TableName("odd.schema", 'odd "table')),
+        ('sales."a b"', TableName("sales", "a b")),
+        (TableName("sales", "orders"), TableName("sales", "orders")),
+    ],
+)
+def test_table_names(text, name):
+    assert table(source_table=text).source_table == name
+    assert table(source_table=text).target_table == TableName("", "daily")
+
+
+@pytest.mark.parametrize("text", ["", ".", "a.", ".a", "a..b", '"a', '""', 'a.""', '"".a', "a.b.c", 5, ["a"]])
+def test_table_names_that_are_refused(text):
+    if text == "":
+        assert table(source_table=text).source_table == TableName("", "daily")
+        return
+    with pytest.raises(ConfigError, match=r"`tables\.daily\.source_table` must"):
+        table(source_table=text)
+
+
+def test_python_settings_are_refused_in_the_same_words_without_a_line():
+    with pytest.raises(ConfigError) as refusal:
+        table(partiton_column="COBID")
+
+    assert refusal.value.happened == "`partiton_column` is not a setting of tables.daily."
+    assert refusal.value.remedy.startswith("Did you mean `partition_column`? Settings here: ")
+
+
+def test_python_settings_may_hold_connections_and_variables():
+    source = Connection("postgresql", "h", 5432, "db", "u", "hunter2")
+    project = Project.from_mapping(mapping(source=source, target="${UAT_URL}"), environ=ENVIRON)
+
+    assert project.source is source
+    assert project.target.password == "hunter3"
+
+
+@pytest.mark.parametrize("settings", [None, [], "text"])
+def test_settings_that_are_no_mapping_are_refused(settings):
+    with pytest.raises(ConfigError, match="not a mapping"):
+        Project.from_mapping(settings)
+
+
+def test_the_project_hides_secrets_and_knows_them():
+    options = {"spark.hadoop.fs.s3a.secret.key": "hunter4", "spark.ui.port": 4050}
+    project = Project.from_mapping(mapping(spark={"options": options}), environ=ENVIRON)
+
+    assert "hunter" not in repr(project) + str(project)
+    assert project.spark.options["spark.ui.port"] == "4050"
+    assert project.redactor().redact("hunter2 hunter3 hunter4 4050") == "*** *** *** 4050"
+
+
+def test_settings_are_frozen_and_travel():
+    project = Project.from_mapping(mapping(), environ=ENVIRON)
+
+    with pytest.raises(ValidationError):
+        project.batch_rows = 5
+    assert pickle.loads(pickle.dumps(project)) == project
+
+
+def test_a_table_can_be_made_without_a_file():
+    made = PartitionTable(name="daily", partition_column="COBID")
+
+    assert made == table()
