@@ -4,31 +4,21 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
 
 import psycopg
 import pytest
 
-from tidegate.demo.data import business_days
-from tidegate.demo.embedded import EmbeddedPostgres
+from tidegate.demo.data import Calendar, business_days, create
 
 SOURCE = Path(__file__).parents[2] / "src"
-FIRST_IN_SCOPE = 20260109
-
-
-@pytest.fixture(scope="module")
-def folder() -> Iterator[Path]:
-    """A folder that every account can reach: root's server runs as another one, to which pytest's folders are closed."""
-    made = Path(tempfile.mkdtemp(prefix="tidegate-test-demo-", dir="/var/tmp"))
-    made.chmod(0o711)
-    yield made / "demo"
-    shutil.rmtree(made)
+ROWS = 20_000
+IN_SCOPE = list(business_days(date(2026, 1, 9), 16))
 
 
 def start(*words: str | Path) -> subprocess.CompletedProcess[str]:
@@ -36,54 +26,67 @@ def start(*words: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, env={**os.environ, "PYTHONPATH": str(SOURCE)}, capture_output=True, text=True)
 
 
-def rows_of(server: EmbeddedPostgres, database: str) -> Counter[tuple[object, ...]]:
-    with psycopg.connect(server.url(database)) as connection:
-        statement = "SELECT * FROM daily_transactions WHERE cobid >= %s"
-        return Counter(connection.execute(statement, [FIRST_IN_SCOPE]).fetchall())
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("told") / "demo"
 
 
 @pytest.fixture(scope="module")
-def told(folder: Path) -> subprocess.CompletedProcess[str]:
-    return start("--rows", "20000", "--folder", folder)
+def told(folder) -> subprocess.CompletedProcess[str]:
+    return start("--rows", str(ROWS), "--folder", folder)
 
 
-pytestmark = [pytest.mark.spark, pytest.mark.postgres, pytest.mark.slow, pytest.mark.timeout(600)]
+@pytest.fixture
+def made(database) -> Iterator[psycopg.Connection]:
+    """The same data again, in a database that no demo and no Tidegate has seen."""
+    calendar = Calendar.of(ROWS)
+    with psycopg.connect(database, autocommit=True) as connection:
+        create([connection], [*calendar.at_first, calendar.new, *calendar.late])
+        yield connection
 
 
-def test_the_story_ends_well_and_its_last_line_is_the_report(told, folder):
-    assert told.returncode == 0, told.stdout + told.stderr
-    assert told.stdout.splitlines()[-1] == str(folder / "tidegate-report.html")
-    assert (folder / "tidegate-report.html").read_text().startswith("<!DOCTYPE html>")
+whole_story = [pytest.mark.spark, pytest.mark.postgres, pytest.mark.slow, pytest.mark.timeout(600)]
 
 
-def test_the_story_says_what_was_proven(told):
-    assert "verify: the target equals the source within its scope (16 values, 23,0" in told.stdout
-    assert "on each of the 16 days" in " ".join(told.stdout.split())
+class TestTheStory:
+    pytestmark = whole_story
 
+    def test_it_ends_well_and_its_last_line_is_the_report(self, told, folder):
+        assert told.returncode == 0, told.stdout + told.stderr
+        assert told.stdout.splitlines()[-1] == str(folder / "tidegate-report.html")
+        assert (folder / "tidegate-report.html").read_text().startswith("<!DOCTYPE html>")
 
-def test_a_run_with_nothing_to_do_needs_no_java(told):
-    chapter = told.stdout.partition("4  The same again")[2].partition("5  A new business day")[0]
-    assert re.search(
-        r"run: nothing to do \([0-9.]+ s, no Spark\)\n +[0-9.]+ s from start to exit, no java process", chapter
-    )
+    def test_it_proves_that_the_target_equals_the_source_and_asks_for_a_second_opinion(self, told):
+        assert "verify: the target equals the source within its scope (16 values, 23,055 rows" in told.stdout
+        assert "PostgreSQL's own hashes of all 23,055 rows agree" in in_one_line(told.stdout)
 
+    def test_a_run_with_nothing_to_do_needs_no_java(self, told):
+        chapter = told.stdout.partition("4  The same again")[2].partition("5  A new business day")[0]
+        assert re.search(r"run: nothing to do \([0-9.]+ s, no Spark\)\n.* start to exit, no java process\n", chapter)
 
-def test_the_run_was_killed_before_its_end(told):
-    assert "The run was killed." in told.stdout
+    def test_the_run_is_killed_before_its_end(self, told):
+        chapter = told.stdout.partition("7  A run is killed half-way")[2]
+        left = re.search(r"of 5 days: 5 in the lake, ([0-9]) whole in `uat`, none in part", in_one_line(chapter))
+        assert "The run was killed." in chapter
+        assert int(left[1]) < 5
 
+    def test_the_lake_holds_what_was_made_in_the_source(self, told, folder, made):
+        import pyarrow.parquet as pq
 
-def test_another_look_at_both_sides_finds_the_same_rows(told, folder):
-    with EmbeddedPostgres(data=folder / "postgres", durable=False) as server:
-        source, target = rows_of(server, "prod"), rows_of(server, "uat")
-    assert target == source
-    assert len(target) == 23_063
-    assert set(target.values()) == {1}
+        files = sorted((folder / "lake" / "organized").rglob("*.parquet"))
+        held = Counter(tuple(row.values()) for file in files for row in pq.ParquetFile(file).read().to_pylist())
+        rows = made.execute("SELECT * FROM daily_transactions WHERE cobid = ANY(%s)", [IN_SCOPE]).fetchall()
 
+        assert len(files) == 16
+        assert held == Counter(rows)
 
-def test_the_server_is_gone_and_no_password_was_told(told, folder):
-    assert not (folder / "postgres" / "data" / "postmaster.pid").exists()
-    password = (folder / "postgres" / "password").read_text()
-    assert password not in told.stdout + told.stderr
+    def test_neither_the_server_nor_a_password_is_left(self, told, folder):
+        assert sorted(path.name for path in folder.iterdir() if path.name[0] != ".") == [
+            "lake",
+            "tidegate-report.html",
+            "tidegate.yml",
+        ]
+        assert "reader:${PROD_PASSWORD}@" in (folder / "tidegate.yml").read_text()
 
 
 def test_a_folder_that_no_demo_made_is_left_alone(tmp_path):
@@ -97,6 +100,8 @@ def test_a_folder_that_no_demo_made_is_left_alone(tmp_path):
 
 
 def test_business_days_leave_weekends_out():
-    from datetime import date
-
     assert list(business_days(date(2026, 1, 8), 4)) == [20260108, 20260109, 20260112, 20260113]
+
+
+def in_one_line(text: str) -> str:
+    return " ".join(text.split())

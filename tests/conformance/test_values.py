@@ -86,7 +86,6 @@ def test_every_value_arrives_as_it_left(
     found = {value: text_columns(tmp_path, table, value) for value in (PLAIN, ODD, ENDINGS)}
     assert found == {PLAIN: [], ODD: odd, ENDINGS: []}
     assert tidegate.verify().outcome == "equal"
-    assert tidegate.run().outcome == "nothing to do"
 
 
 def test_types_rest_as_what_a_reader_of_the_lake_expects(pair: Pair, tmp_path: Path):
@@ -130,6 +129,8 @@ def test_a_column_may_be_asked_for_as_text(pair: Pair, tmp_path: Path):
 
 # Between versions
 
+TORTURED = "it's a t{ab}le [100%]\\ 🙂"
+
 
 @pytest.fixture(scope="module")
 def two_versions() -> Iterator[tuple[Server, Server] | Absent]:
@@ -166,14 +167,14 @@ def test_every_type_crosses_versions_of_the_server(
         for statement in SETUP:
             source.do(statement)
             target.do(statement)
-        source.create(public("t"), columns)
-        source.insert(public("t"), columns, rows_of(samples))
-        pair = Pair(servers[0], source, target)
+        source.create(public(TORTURED), columns)
+        source.insert(public(TORTURED), columns, rows_of(samples))
+        spark = request.getfixturevalue("spark") if with_spark else None
 
-        report = pair.tidegate(tmp_path, "t", spark=request.getfixturevalue("spark") if with_spark else None).run()
+        report = Pair(servers[0], source, target).tidegate(tmp_path, TORTURED, spark=spark).run()
 
         assert report.rows_loaded == len(rows_of(samples))
-        assert differences(source, target, public("t"), columns, seen_as(samples)) == []
+        assert differences(source, target, public(TORTURED), columns, seen_as(samples)) == []
 
 
 # Batches
@@ -332,9 +333,7 @@ def test_bytes_that_are_no_text_are_refused_in_the_servers_own_words(server: Ser
 # Partition columns
 
 
-def test_a_type_without_an_order_of_its_own_is_refused_as_partition_column(
-    pair: Pair, samples_here: Callable[[tuple[Sample, ...]], list[Sample]], tmp_path: Path
-):
+def test_a_type_without_an_order_of_its_own_is_refused_as_partition_column(pair: Pair, tmp_path: Path):
     """Text of these sorts unlike their values, so `the newest 10` would be any ten."""
     kinds = [
         "real",

@@ -14,6 +14,8 @@ from tidegate.model.names import TableName
 from tidegate.plugins import database
 from tidegate.runs.landing import with_text_where_needed
 
+WHOLE = BatchSize()
+
 
 def database_at(url: str) -> Database:
     return database(parse_connection(url, Variables({}), "test"))
@@ -28,7 +30,7 @@ class Copier:
             self.writing: Session = stack.enter_context(database_at(target).connect("test"))
             self._stack = stack.pop_all()
 
-    def copy(self, table: TableName, batch: BatchSize = BatchSize()) -> list[int]:
+    def copy(self, table: TableName, batch: BatchSize = WHOLE) -> list[int]:
         """Replaces nothing: the rows are added. Returns the rows of each batch."""
         shape = self.reading.shapes([table])[table]
         request = ReadRequest(shape.name, shape.columns, batch=batch)

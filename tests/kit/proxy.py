@@ -14,13 +14,13 @@ from urllib.parse import urlsplit, urlunsplit
 class Wire:
     """Passes everything on, until a connection of this purpose sends the word: then that connection is cut, once.
 
-    With `after` the word still reaches the server, which acts on it; only its answer is lost.
+    With `after` the word still reaches the server, which acts on it; of its answer only so many bytes arrive.
     """
 
     url: str
     purpose: str
     word: str
-    after: bool = False
+    after: int | None = None
     cuts: int = 0
     _listener: socket.socket = field(default_factory=lambda: socket.create_server(("127.0.0.1", 0)), repr=False)
     _threads: list[threading.Thread] = field(default_factory=list, repr=False)
@@ -62,7 +62,7 @@ class Wire:
             while sent := client.recv(65536):
                 ours = ours or f"tidegate {self.purpose} ".encode() in sent
                 if ours and self.word.encode() in sent and self._cut_now():
-                    if not self.after:
+                    if self.after is None:
                         break
                     muted.set()
                 server.sendall(sent)
@@ -73,6 +73,7 @@ class Wire:
         with contextlib.suppress(OSError):
             while (sent := server.recv(65536)) and not muted.is_set():
                 client.sendall(sent)
+            client.sendall(sent[: self.after or 0])
         _shut(client, server)
 
     def _cut_now(self) -> bool:

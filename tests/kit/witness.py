@@ -44,9 +44,11 @@ class Witness:
         """Each cell is the text of a value, which the server reads as the column's type."""
         holes = [sql.SQL("CAST(%s AS {})").format(sql.SQL(kind)) for kind in columns.values()]
         names = sql.SQL(", ").join(map(sql.Identifier, columns))
-        statement = sql.SQL("INSERT INTO {} ({}) VALUES ({})").format(table, names, sql.SQL(", ").join(holes))
+        begin = sql.SQL("INSERT INTO {} ({}) VALUES ").format(table, names).as_string(self._connection)
+        # A name may hold a percent sign, which begins a hole.
+        whole = sql.SQL(begin.replace("%", "%%")) + sql.SQL("({})").format(sql.SQL(", ").join(holes))
         with self._connection.cursor() as cursor:
-            cursor.executemany(statement, rows)
+            cursor.executemany(whole, rows)
 
     def bits(
         self, table: sql.Composable, columns: Iterable[str], seen_as: Mapping[str, str] | None = None

@@ -11,11 +11,13 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import psycopg
 import pyarrow as pa
 import pytest
+from psycopg import pq
 
 from tidegate.databases.postgresql import Postgresql, catalog
 from tidegate.errors import Locked
@@ -82,14 +84,27 @@ class Driver:
         self.sent.append(text)
         yield self
 
+    # What is read comes straight from libpq.
+
+    @property
+    def pgconn(self) -> Driver:
+        return self
+
+    def exec_(self, text: bytes) -> SimpleNamespace:
+        self.sent.append(text.decode())
+        return SimpleNamespace(status=pq.ExecStatus.COPY_OUT)
+
+    def get_copy_data(self, asynchronous: int) -> tuple[int, bytes]:
+        return -1, b""
+
+    def get_result(self) -> SimpleNamespace:
+        return SimpleNamespace(status=pq.ExecStatus.COMMAND_OK)
+
     def write(self, data: bytes) -> None:
         self.sent += ["-- then its data:", *(f"-- {line}" for line in data.decode().splitlines())]
 
     def cursor(self) -> Driver:
         return self
-
-    def __iter__(self) -> Iterator[bytes]:
-        return iter(())
 
     def __enter__(self) -> Driver:
         return self

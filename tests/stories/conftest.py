@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from kit.project import CREATE, FIVE_DAYS, Story, copy_database
+from kit.project import CREATE, FIVE_DAYS, Story
+from kit.witness import Witness
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -17,28 +17,46 @@ if TYPE_CHECKING:
     from tidegate.demo.embedded import EmbeddedPostgres
 
 
+EMPTY = """
+SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid();
+DROP SCHEMA IF EXISTS public, tidegate CASCADE;
+CREATE SCHEMA public
+"""
+
+
 @pytest.fixture(scope="session")
 def stories(
     postgres: EmbeddedPostgres, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[[], Story]]:
-    """Makes stories. Their databases are dropped when the session ends."""
+    """Makes stories with databases of their own."""
     made: list[str] = []
 
     def make() -> Story:
         name = f"story_{uuid.uuid4().hex[:12]}"
         made.extend((f"{name}_prod", f"{name}_uat"))
-        source = copy_database(postgres, "story_template", f"{name}_prod")
-        target = postgres.create_database(f"{name}_uat")
-        return Story(source, target, tmp_path_factory.mktemp("lake"), spark)
+        prod, uat = (postgres.create_database(database) for database in made[-2:])
+        story = Story(prod, uat, tmp_path_factory.mktemp("lake"), spark)
+        story.in_source(CREATE)
+        story.fill(*FIVE_DAYS)
+        return story
 
-    template = Story(postgres.create_database("story_template"), "", Path(), spark)
-    template.in_source(CREATE)
-    template.fill(*FIVE_DAYS)
     yield make
-    for name in ("story_template", *made):
+    for name in made:
         postgres.drop_database(name)
 
 
-@pytest.fixture
-def story(stories: Callable[[], Story]) -> Story:
+@pytest.fixture(scope="session")
+def everyday(stories: Callable[[], Story]) -> Story:
+    """The databases that stories use one after the other: to drop one takes longer than to empty it."""
     return stories()
+
+
+@pytest.fixture
+def story(everyday: Story, tmp_path_factory: pytest.TempPathFactory) -> Story:
+    for url in (everyday.source, everyday.target):
+        with Witness(url) as witness:
+            witness.do(EMPTY)
+    fresh = Story(everyday.source, everyday.target, tmp_path_factory.mktemp("lake"), everyday.spark)
+    fresh.in_source(CREATE)
+    fresh.fill(*FIVE_DAYS)
+    return fresh

@@ -223,15 +223,16 @@ def test_rows_that_break_a_constraint_of_the_target(careful: Story):
 
 
 CUTS = {
-    "while a day is extracted": ("source", "land", "TO STDOUT", False),
-    "while a day is loaded": ("target", "load", "FROM STDIN", False),
-    "before a commit arrives": ("target", "load", "COMMIT", False),
-    "before a commit is answered": ("target", "load", "COMMIT", True),
+    "before a day is extracted": ("source", "land", "TO STDOUT", None),
+    "while a day is extracted": ("source", "land", "TO STDOUT", 5000),
+    "while a day is loaded": ("target", "load", "FROM STDIN", None),
+    "before a commit arrives": ("target", "load", "COMMIT", None),
+    "before a commit is answered": ("target", "load", "COMMIT", 0),
 }
 
 
 @pytest.mark.parametrize(("side", "purpose", "word", "after"), CUTS.values(), ids=CUTS)
-def test_a_connection_that_is_cut(careful: Story, side: str, purpose: str, word: str, after: bool):
+def test_a_connection_that_is_cut(careful: Story, side: str, purpose: str, word: str, after: int | None):
     with Wire(getattr(careful, side), purpose, word, after) as wire:
         careful.project[side] = wire.end
         report = careful.run()

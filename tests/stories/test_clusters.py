@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -78,7 +79,9 @@ def test_a_worker_that_dies_is_replaced_and_loads_each_day_once(story: Story, tm
 
 
 def test_a_run_and_a_proof_over_spark_connect(story: Story, tmp_path: Path):
-    with child("-m", "kit.connected", story.file(tmp_path / "tidegate.yml")) as run:
+    python = {"PYSPARK_PYTHON": sys.executable}  # whoever brings a session brings the Python of its workers
+
+    with child("-m", "kit.connected", story.file(tmp_path / "tidegate.yml"), environment=python) as run:
         output, errors = run.communicate(timeout=200)
 
     assert run.returncode == 0, errors

@@ -9,12 +9,14 @@ Facts that shape this file
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
-if TYPE_CHECKING:
-    import psycopg
+import psycopg
+
+Connection: TypeAlias = psycopg.Connection[Any]
 
 TABLE = "daily_transactions"
 DAYS_AT_FIRST = 14
@@ -145,16 +147,22 @@ def business_days(first: date, count: int) -> Iterator[int]:
         day += timedelta(days=1)
 
 
-def create(connection: psycopg.Connection[Any], days: Sequence[Day]) -> None:
+def create(connections: Sequence[Connection], days: Sequence[Day]) -> None:
     """The table with its first days. The key comes last: it is quicker to build than to keep."""
-    connection.execute(_CREATE)
-    add(connection, days)
-    connection.execute(_KEY)
-    connection.execute(_SETTLE)
+    connections[0].execute(_CREATE)
+    add(connections, days)
+    connections[0].execute(_KEY)
+    connections[0].execute(_SETTLE)
 
 
-def add(connection: psycopg.Connection[Any], days: Sequence[Day]) -> None:
-    """Further days, all of them or none."""
+def add(connections: Sequence[Connection], days: Sequence[Day]) -> None:
+    """Further days, shared among connections to one database, which work at the same time."""
+    shares = [days[number :: len(connections)] for number in range(len(connections))]
+    with ThreadPoolExecutor(len(connections)) as pool:
+        list(pool.map(_insert, connections, shares))
+
+
+def _insert(connection: Connection, days: Sequence[Day]) -> None:
     arrays = {
         "cobids": [day.cobid for day in days],
         "rows": [day.rows for day in days],

@@ -1,4 +1,4 @@
-"""The folder of the demo: everything that it makes lies there, and a later demo may replace it."""
+"""The folder of the demo: what it makes lies there, and a later demo may replace it."""
 
 from __future__ import annotations
 
@@ -40,6 +40,11 @@ def fresh_folder(wanted: Path | None) -> Iterator[Path]:
 def server_folder(folder: Path) -> Path | None:
     """Where the server keeps its data; None, a temporary place, where root's server account could not reach it."""
     return folder / _SERVER if os.geteuid() != 0 or _is_open_to_all(folder) else None
+
+
+def remove_server(folder: Path) -> None:
+    """Removes the data of a server that was stopped: a gigabyte that nobody needs once the story is told."""
+    shutil.rmtree(folder / _SERVER, ignore_errors=True)
 
 
 def _default() -> Path:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import psycopg
 from psycopg import sql
 
-from tidegate.demo.data import Day, add, create
+from tidegate.demo.data import Connection, Day, add, create
 from tidegate.demo.embedded import EmbeddedPostgres
 from tidegate.errors import TidegateError
 
@@ -58,10 +59,11 @@ class Sides:
         self.variables = {"PROD_PASSWORD": secrets.token_urlsafe(18), "UAT_PASSWORD": secrets.token_urlsafe(18)}
         self.prod = _connect(server.create_database("prod"))
         self.uat = _connect(server.create_database("uat"))
+        self._makers = [self.prod, _connect(server.url("prod"))]
 
     def fill(self, days: Sequence[Day]) -> None:
         """The table in `prod` with these days, and both logins."""
-        create(self.prod, days)
+        create(self._makers, days)
         self._grant(_READER, "PROD_PASSWORD", _READS)
         self._grant(_LOADER, "UAT_PASSWORD", _OWNS)
 
@@ -70,7 +72,8 @@ class Sides:
         self.prod.execute(rights)
 
     def add(self, days: Sequence[Day]) -> None:
-        add(self.prod, days)
+        """Further days arrive in `prod`."""
+        add(self._makers, days)
 
     def delete_in_target(self, cobid: int) -> int:
         """How many rows are gone now."""
@@ -102,7 +105,8 @@ class Sides:
 
     def unequal(self, cobids: Sequence[int]) -> list[int]:
         """Days on which both sides differ, in their number of rows or in PostgreSQL's own hash of the rows' text."""
-        prod, uat = (_by_day(side.execute(_HASHES, [list(cobids)]).fetchall()) for side in (self.prod, self.uat))
+        with ThreadPoolExecutor() as pool:
+            prod, uat = pool.map(lambda side: _hashes(side, cobids), (self.prod, self.uat))
         return [cobid for cobid in cobids if cobid not in prod or prod[cobid] != uat.get(cobid)]
 
     def wait_until_quiet(self) -> None:
@@ -114,17 +118,17 @@ class Sides:
             time.sleep(0.1)
 
     def close(self) -> None:
-        self.prod.close()
-        self.uat.close()
+        for connection in (*self._makers, self.uat):
+            connection.close()
 
 
-def _connect(url: str) -> psycopg.Connection[Any]:
+def _connect(url: str) -> Connection:
     return psycopg.connect(url, autocommit=True)
 
 
-def _one(side: psycopg.Connection[Any], question: str) -> Any:
+def _one(side: Connection, question: str) -> Any:
     return side.execute(question).fetchall()[0][0]
 
 
-def _by_day(rows: Sequence[tuple[Any, ...]]) -> dict[int, tuple[Any, ...]]:
-    return {row[0]: row[1:] for row in rows}
+def _hashes(side: Connection, cobids: Sequence[int]) -> dict[int, tuple[Any, ...]]:
+    return {cobid: (count, total) for cobid, count, total in side.execute(_HASHES, [list(cobids)]).fetchall()}

@@ -20,7 +20,7 @@ import click
 from tidegate.demo.commands import Commands
 from tidegate.demo.data import TABLE, Calendar
 from tidegate.demo.embedded import EmbeddedPostgres
-from tidegate.demo.place import fresh_folder, server_folder
+from tidegate.demo.place import fresh_folder, remove_server, server_folder
 from tidegate.demo.sides import Sides
 from tidegate.demo.voice import calm_terminal, chapter, rows, say, show, span
 from tidegate.errors import TidegateError
@@ -50,9 +50,10 @@ def tell(about_rows: int, folder: Path | None = None) -> int:
     started = time.monotonic()
     with _sigterm_as_interrupt(), fresh_folder(folder) as here:
         click.secho("Tidegate demo", bold=True)
-        say(f"What it makes lies in {here}. Its server stops when the story ends; the next demo starts afresh.")
+        say(f"What it makes lies in {here}. Its PostgreSQL ends with the story; the next demo starts afresh.")
         with EmbeddedPostgres(data=server_folder(here), durable=False) as server, closing(Sides(server)) as sides:
             report = Story(here, sides, Commands(here, sides.variables), Calendar.of(about_rows)).tell()
+        remove_server(here)
     say(f"The whole story took {time.monotonic() - started:.0f} s. The report is one file that needs no network:")
     click.echo(report)
     return 0

@@ -31,6 +31,7 @@ from tidegate.model.values import Value
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
 FOOTER_KEY = b"tidegate"
 FORMAT = 1
@@ -229,20 +230,11 @@ class FileWriter:
     """Writes batches into one Parquet file under a temporary name, in row groups of a sensible size."""
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
-        import pyarrow.parquet as pq
-
         self.path, self._schema = path, schema
         self._pending: list[pa.RecordBatch] = []
         self._rows = self._bytes = 0
+        self._writer: pq.ParquetWriter | None = None
         path.parent.mkdir(parents=True, exist_ok=True)
-        self._writer = pq.ParquetWriter(
-            path,
-            schema,
-            compression="zstd",
-            compression_level=1,
-            store_decimal_as_integer=True,
-            write_page_index=True,
-        )
 
     def write(self, batch: pa.RecordBatch) -> None:
         self._pending.append(batch)
@@ -253,14 +245,26 @@ class FileWriter:
 
     def _flush(self) -> None:
         import pyarrow as pa
+        import pyarrow.parquet as pq
 
+        if self._writer is None:
+            self._writer = pq.ParquetWriter(
+                self.path,
+                self._schema,
+                compression="zstd",
+                compression_level=1,
+                store_decimal_as_integer=True,
+                use_dictionary=_repetitive(self._pending[0]) if self._pending else False,
+            )
         if self._rows:
-            self._writer.write_table(pa.Table.from_batches(self._pending, self._schema), row_group_size=_ROW_GROUP_ROWS)
+            table = pa.Table.from_batches(self._pending, self._schema)
+            self._writer.write_table(table, row_group_size=_ROW_GROUP_ROWS)
         self._pending, self._rows, self._bytes = [], 0, 0
 
     def close(self, facts: dict[str, Any]) -> int:
         """Write the facts into the footer and make the file durable; its size in bytes."""
         self._flush()
+        assert self._writer is not None
         self._writer.add_key_value_metadata({FOOTER_KEY.decode(): json.dumps({"format": FORMAT, **facts})})
         self._writer.close()
         with open(self.path, "rb") as file:
@@ -269,10 +273,23 @@ class FileWriter:
 
     def abandon(self) -> None:
         """Close without a footer and delete: the file was never to be seen."""
-        with contextlib.suppress(Exception):
-            self._writer.close()
+        if self._writer is not None:
+            with contextlib.suppress(Exception):
+                self._writer.close()
         with contextlib.suppress(OSError):
             self.path.unlink()
+
+
+def _repetitive(batch: pa.RecordBatch) -> list[str] | bool:
+    """The columns that a dictionary makes smaller. For the others it costs more time than all the rest of encoding."""
+    import pyarrow.compute as pc
+
+    names = batch.schema.names
+    if any("." in name for name in names):
+        return False  # pyarrow would take the name for a path into a struct
+    few = max(batch.num_rows // 5, 1)
+    columns = zip(names, batch.columns, strict=True)
+    return [name for name, column in columns if pc.count_distinct(column).as_py() <= few] or False
 
 
 def stamp_of(path: Path) -> str:

@@ -7,13 +7,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidegate.errors import LakeError, OutcomeUnknown, Transient
-from tidegate.interfaces import Database, Session
+from tidegate.errors import LakeError, NotNative, OutcomeUnknown, Transient
+from tidegate.interfaces import Database, ReadRequest, Session
 from tidegate.lakes.parquet import ParquetLake
 from tidegate.loads import replace_partition
 from tidegate.loads.replace_partition import Replacement
 from tidegate.model.evidence import LakeFile, LedgerEntry
 from tidegate.model.names import TableName
+from tidegate.model.receipt import Receipt
 from tidegate.runs.landing import read_receipt
 from tidegate.runs.listener import Boundary
 from tidegate.runs.retry import retried
@@ -110,7 +111,7 @@ class LoadSlice:
             work,
             ValueBook(Ledger(session), work.table, work.value.text, self.boundary),
             batches=lambda: self._batches(progress),
-            receipt_of=lambda request: read_receipt(session, request),
+            receipt_of=lambda request: _receipt_or_other(session, request),
         )
 
     def _batches(self, progress: Progress) -> Iterator[pa.RecordBatch]:
@@ -128,3 +129,11 @@ class LoadSlice:
             f"{work.table} {work.value}: the connection was lost before the commit.",
             "The target keeps what it had.",
         )
+
+
+def _receipt_or_other(session: Session, request: ReadRequest) -> Receipt:
+    """What cannot be read as the file was read is not what the file holds."""
+    try:
+        return read_receipt(session, request)
+    except NotNative as met:
+        return Receipt(0, f"unlike in {met.column}")

@@ -1,54 +1,29 @@
-"""The Spark session: found or started here, and nowhere else.
-
-Facts that shape this file
- * One process has one SparkContext and one JVM, whose options are fixed by its first session.
- * The JVM of a local master only schedules: rows stay inside the Python tasks. So it gets the quick compiler, the
-   smallest collector and, where one was made, an archive of its classes (`archive.py`).
- * pyspark hands settings to the JVM through the environment of this process; they are taken back once it runs.
- * Time zones: the zone of the JVM counts as well as the session's, on executors as well as here.
-"""
+"""The Spark session: found or started here, and nowhere else. One process has one SparkContext and one JVM."""
 
 from __future__ import annotations
 
 import contextlib
 import logging
 import os
-import re
-import sys
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+import socket
+import urllib.request
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 from weakref import WeakSet
 
 from tidegate.errors import ConfigError, SparkUnavailable, TidegateError
-from tidegate.spark.archive import archive_options
 from tidegate.spark.java import find_java
+from tidegate.spark.launch import SQL, configuration, interrupts_kept, starting
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _LINES = ("4.0", "4.1")
+_MASTERS = ("local", "spark://", "k8s://", "yarn")
 _DEFAULT_MASTER = "local[*,3]"  # every core; a task may fail twice, as on a cluster
-
-_SQL = {
-    "spark.sql.session.timeZone": "UTC",
-    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-}
-_STARTED = {
-    **_SQL,
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.speculation": "false",
-    "spark.driver.memory": "1g",
-}
-_LOCAL = {"spark.sql.shuffle.partitions": "8", "spark.python.daemon.module": "tidegate.spark.daemon"}
-
-_UTC = ["-Duser.timezone=UTC"]
-_QUIET = [
-    "-Xlog:disable",
-    "-Xlog:all=error:stderr",
-]  # the JVM's own warnings would land in our standard output
-_QUICK = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto"]
+_CONNECT_PORT = 15002
+_CONNECT_SECONDS = 10
 
 # The sessions that this process opened here, and may therefore stop. Spark's own state is one per process, too.
 _OPENED: WeakSet[SparkSession] = WeakSet()
@@ -64,14 +39,9 @@ def open_session(
 
     A session that this process already has (a notebook's, a test's) is shared: it keeps its master, and
     `close_session` leaves it alone. Under spark-submit the submitted master stands. With neither `master` nor
-    `remote`, all cores of this machine. `options` win over every default. Raises SparkUnavailable.
+    `remote`, all cores of this machine. `options` win over every default. Raises ConfigError or SparkUnavailable.
     """
-    if master and remote:
-        raise ConfigError(
-            f"Spark has both a master ({master}) and a remote ({remote}).",
-            "Nothing was started.",
-            "Keep one of them.",
-        )
+    _check_place(master, remote)
     _require_known_line()
     logging.getLogger().addFilter(_is_worth_saying)
     try:
@@ -92,6 +62,8 @@ def close_session(session: SparkSession) -> None:
         return
     _OPENED.discard(session)
     with contextlib.suppress(Exception):  # a JVM that is gone must not hide the error that came first
+        if not is_connect(session):
+            session.sparkContext.setLogLevel("OFF")  # tasks that still run complain of being stopped
         session.stop()
     if is_connect(session):
         # pyspark leaves it behind, and would refuse every classic session after this one.
@@ -99,8 +71,23 @@ def close_session(session: SparkSession) -> None:
 
 
 def is_connect(session: SparkSession) -> bool:
-    """True when the session speaks Spark Connect: there is no `sparkContext`, no RDD and no JVM to ask."""
+    """True when the session speaks Spark Connect: there is no context, no RDD and no JVM to ask."""
     return type(session).__module__.startswith("pyspark.sql.connect")
+
+
+def _check_place(master: str | None, remote: str | None) -> None:
+    if master and remote:
+        raise ConfigError(
+            f"Spark has both a master ({master}) and a remote ({remote}).",
+            "Nothing was started.",
+            "Keep one of them.",
+        )
+    if master and not master.startswith(_MASTERS):
+        raise ConfigError(
+            f"Spark has no master `{master}`.",
+            "Nothing was started.",
+            f"A master begins with one of {', '.join(_MASTERS)}; an address of Spark Connect is a `remote`.",
+        )
 
 
 def _require_known_line() -> None:
@@ -130,7 +117,7 @@ def _shared(remote: str | None) -> SparkSession | None:
     if remote:
         return None
     beside = found.newSession()  # its own SQL settings: ours must not show in a notebook
-    for name, value in _SQL.items():
+    for name, value in SQL.items():
         beside.conf.set(name, value)
     return beside
 
@@ -143,76 +130,28 @@ def _started(master: str | None, remote: str | None, options: Mapping[str, str])
         builder = builder.remote(remote)
     session: SparkSession
     if remote and remote.startswith("sc:"):
-        session = builder.config(map={**_SQL, **options}).create()
+        _knock(remote)
+        session = builder.config(map={**SQL, **options}).create()
     elif "PYSPARK_GATEWAY_PORT" in os.environ:  # spark-submit has started the JVM
-        session = builder.config(map={**_SQL, **options}).getOrCreate()
+        with interrupts_kept():
+            session = builder.config(map={**SQL, **options}).getOrCreate()
     else:
         where = remote or master or _DEFAULT_MASTER
         java_home = find_java()
-        settings = _settings(where, java_home, options)
-        with _environment(_variables(where, java_home)):
+        settings = configuration(where, java_home, options)
+        with starting(where, java_home):
             session = builder.config(map={**settings, **({} if remote else {"spark.master": where})}).getOrCreate()
     _OPENED.add(session)
     return session
 
 
-def _settings(where: str, java_home: Path, options: Mapping[str, str]) -> dict[str, str]:
-    """Spark's configuration for a JVM that is started here. Options of the JVM are joined, ours first."""
-    local = where.startswith("local")
-    logs = (Path(__file__).parent / "log4j2.properties").as_uri()
-    quick = _QUICK if local else []
-    driver = [
-        *_UTC,
-        *_QUIET,
-        *quick,
-        f"-Dlog4j2.configurationFile={logs}",
-        *(archive_options(java_home) if local else []),
-    ]
-    ours = {
-        **_STARTED,
-        **(_LOCAL if local else {}),
-        **_executor_memory(where),
-        **options,
-        "spark.driver.extraJavaOptions": " ".join(driver),
-        "spark.executor.extraJavaOptions": " ".join([*_UTC, *quick]),
-    }
-    for name in ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions"):
-        ours[name] = f"{ours[name]} {options.get(name, '')}".strip()
-    return ours
-
-
-def _executor_memory(where: str) -> dict[str, str]:
-    """`local-cluster[executors,cores,megabytes]` refuses executors that ask for more than those megabytes."""
-    match = re.fullmatch(r"local-cluster\[\s*\d+\s*,\s*\d+\s*,\s*(\d+)\s*\]", where)
-    return {"spark.executor.memory": f"{match[1]}m"} if match else {}
-
-
-def _variables(where: str, java_home: Path) -> dict[str, str]:
-    """What the JVM must find in its environment. A cluster's own Python and addresses are the cluster's business."""
-    if not where.startswith("local"):
-        return {"JAVA_HOME": str(java_home)}
-    import pyspark
-
-    return {
-        "JAVA_HOME": str(java_home),
-        "SPARK_HOME": str(Path(pyspark.__file__).parent),  # another Spark on this machine would be of another version
-        "SPARK_LOCAL_IP": "127.0.0.1",
-        "PYSPARK_PYTHON": sys.executable,  # otherwise `python3` of the PATH, which lacks our packages
-    }
-
-
-@contextlib.contextmanager
-def _environment(variables: Mapping[str, str]) -> Iterator[None]:
-    before = {name: os.environ.get(name) for name in variables}
-    os.environ.update(variables)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+def _knock(remote: str) -> None:
+    """Raises OSError at once where nobody listens: the client itself would try again for many minutes."""
+    if urllib.request.getproxies():  # then the way there is not ours to judge
+        return
+    address = urlsplit(remote)
+    with socket.create_connection((address.hostname, address.port or _CONNECT_PORT), timeout=_CONNECT_SECONDS):
+        pass
 
 
 def _is_worth_saying(record: logging.LogRecord) -> bool:

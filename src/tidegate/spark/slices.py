@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -104,13 +105,19 @@ class _Job(threading.Thread):
         return [(row["slice"], json.loads(row["facts"])) for row in self._rows]
 
     def why_missing(self) -> Facts:
-        said = str(self._problem or "no answer").strip().split("\n")[0][:300]
         problem = SparkUnavailable(
-            f"Spark ended before this slice did: {said}.",
+            f"Spark ended before this slice did: {_reason(self._problem)}.",
             "What was committed before stands.",
             "Run again: it completes what is missing.",
         )
         return _failed(problem)
+
+
+def _reason(problem: BaseException | None) -> str:
+    """What a worker's Python raised, which stands at the end of its stack trace; else the first line."""
+    lines = [line.strip() for line in str(problem or "no answer").strip().split("\n")]
+    raised = [line for line in lines if re.match(r"(\w+\.)*\w+(Error|Exception): ", line)]
+    return (raised or lines)[0][:300].rstrip(".")
 
 
 def _task(slices: list[Slice], workspace: str) -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]:
