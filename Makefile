@@ -3,7 +3,7 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/sh
 .SUFFIXES:
-.PHONY: help install demo test test-quick lint format lock clean
+.PHONY: help install demo test test-quick lint format golden lock clean
 
 # Paths are relative, so that a folder with spaces in its name works.
 VENV := .venv
@@ -38,6 +38,9 @@ lint: $(STAMP) ## Check rules, format and types
 format: $(STAMP) ## Mend what can be mended: imports, format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+golden: $(STAMP) ## Write golden SQL and generated docs anew; review the difference
+	TIDEGATE_UPDATE_GOLDEN=1 $(BIN)/python -m pytest -q tests/sql tests/docs
 
 lock: $(STAMP) ## Pin every dependency anew, with hashes, in requirements.lock
 	$(BIN)/uv pip compile pyproject.toml --all-extras --group dev --universal --python-version 3.10 \

@@ -103,8 +103,9 @@ def test_every_file_of_a_plug_in_folder_is_found_as_a_plug_in_and_documented():
     ids=["jvm", "jsc", "rdd", "spark context", "sql context"],
 )
 def test_nothing_reaches_into_the_jvm(words: str):
-    """Spark Connect and managed Spark have none of these."""
-    offenders = [path for path in modules() if re.search(words, _code(path))]
+    """Spark Connect and managed Spark have none of these. What closes a session of our own is the one guarded place."""
+    guarded = {"sparkContext": SOURCE / "spark" / "session.py"}
+    offenders = [path for path in modules() if path != guarded.get(words) and re.search(words, _code(path))]
     assert offenders == []
 
 

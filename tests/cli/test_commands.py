@@ -125,7 +125,7 @@ def test_init_does_not_overwrite(project):
         (["plan", "trade"], 2, "Did you mean trades?"),
         (["plan", "-c", "nowhere.yml"], 2, "tidegate init"),
         (["forget", "trades", "--value", "20240105", "--yes"], 2, "is not in the scope"),
-        (["backfill", "trades", "--from", "x", "--to", "y"], 1, "COBID is integer"),
+        (["backfill", "trades", "--from", "x", "--to", "y"], 2, "COBID is integer"),
         (["run", "--reload"], 2, "--yes"),
         (["repair"], 2, "--yes"),
         (["nonsense"], 2, "No such command"),

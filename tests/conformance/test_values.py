@@ -358,6 +358,20 @@ def test_a_type_without_an_order_of_its_own_is_refused_as_partition_column(pair:
         assert problem.startswith(f"{table}: cobid is {kind}, whose values have no exact order to partition by."), kind
 
 
+def test_a_collation_that_calls_unlike_texts_equal_is_refused_for_a_partition_column(
+    pair: Pair, gaps: Callable[[str], None], tmp_path: Path
+):
+    if "icu" not in pair.server.abilities:
+        gaps(f"collations that ignore case: {pair.server.name} has no icu")
+    table = pair.name()
+    pair.source.do("CREATE COLLATION any_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false)")
+    pair.source.create(public(table), {"cobid": "text COLLATE any_case"})
+
+    ((_, problem),) = pair.tidegate(tmp_path, table).plan().failures
+
+    assert problem.startswith(f"{table}: cobid is text, whose values have no exact order to partition by.")
+
+
 def both_create(pair: Pair, table: str, columns: dict[str, str], rows: Rows) -> None:
     pair.source.create(public(table), columns)
     pair.target.create(public(table), columns)

@@ -82,9 +82,10 @@ class Story:
 
     def configuration(self) -> dict[str, Any]:
         table = {"kind": "partition", "partition_column": "cob", **self.settings}
-        spark = {"spark": {"master": "local[2,3]"}}
         places = {"source": self.source, "target": self.target, "lake": str(self.lake)}
-        return {**places, **spark, **self.project, "tables": {"trades": table}}
+        # A day takes several batches; a worker that dies is replaced.
+        ways = {"batch_rows": 64, "spark": {"master": "local[2,3]"}}
+        return {**places, **ways, **self.project, "tables": {"trades": table}}
 
     def file(self, path: Path) -> Path:
         """The configuration as a file, for another process."""

@@ -169,8 +169,7 @@ STATEMENTS: dict[str, Callable[[Driver], None]] = {
     # Rows
     "read_table": of_method(lambda session: reading(session, COBID, NOTE)),
     "read_value": of_method(lambda session: reading(session, COBID, PRICE, rows=partitions.of_value(COBID, DAY))),
-    "write_csv": of_method(lambda session: session.write(ODD, batch('say "hi"'))),
-    "write_text": of_method(lambda session: session.write(ODD, batch("the end \\."))),
+    "write_rows": of_method(lambda session: session.write(ODD, batch('say "hi"\n\\.\n'))),
     # Values of a partition column
     "partition_values_by_index": of_statement(partitions.distinct_by_index(ODD, COBID, 100_001)),
     "partition_values_by_scan": of_statement(partitions.distinct_by_scan(ODD, NOTE, 100_001)),

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import re
 import resource
+import shutil
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit, urlunsplit
@@ -152,6 +154,68 @@ def test_names_and_types_that_do_not_fit(
     assert ask(careful.target, "SELECT to_regclass('trades')") == [(None,)]
 
 
+# Rights
+
+
+@pytest.fixture
+def modest(story: Story, postgres: EmbeddedPostgres) -> Iterator[Story]:
+    """Logins that may do nothing yet: `reader` for the source, `writer` for the target."""
+    roles = sql.SQL("; ").join(
+        sql.SQL("DROP ROLE IF EXISTS {0}; CREATE ROLE {0} LOGIN PASSWORD 'modest'").format(sql.Identifier(role))
+        for role in ("reader", "writer")
+    )
+    with Witness(postgres.url()) as server:
+        server.do(roles)
+    admin = replace(story)
+    story.source = with_login(story.source, "reader:modest")
+    story.target = with_login(story.target, "writer:modest")
+    yield admin
+    for url in (admin.source, admin.target):
+        with Witness(url) as witness:
+            witness.do("DROP OWNED BY reader, writer CASCADE")
+
+
+def test_logins_need_no_more_rights_than_their_work(story: Story, modest: Story):
+    modest.in_source("GRANT USAGE ON SCHEMA public TO reader; GRANT SELECT ON trades TO reader")
+    modest.in_target("GRANT ALL ON SCHEMA public TO writer")
+    database = sql.Identifier(story.target.rpartition("/")[2])
+    with Witness(modest.target) as target:
+        target.do(sql.SQL("GRANT CREATE ON DATABASE {} TO writer").format(database))
+
+    story.run()
+
+    modest.assert_in_step(*FIVE_DAYS)
+
+
+def test_a_login_that_may_not_read_the_source(story: Story, modest: Story, tmp_path: Path):
+    modest.in_target("GRANT ALL ON SCHEMA public TO writer")
+
+    code, output, errors = cli("run", "--quiet", "-c", story.file(tmp_path / "tidegate.yml"))
+
+    assert code == 1
+    assert "Traceback" not in output + errors
+    happened, safe, remedy = (line.strip() for line in errors.splitlines())
+    assert "permission denied" in happened
+    assert safe.startswith("Nothing was ")
+    assert remedy.startswith("Grant the login ")
+
+
+def test_a_login_that_may_not_write_the_target(story: Story, modest: Story, tmp_path: Path):
+    modest.in_source("GRANT USAGE ON SCHEMA public TO reader; GRANT SELECT ON trades TO reader")
+
+    code, output, errors = cli("run", "--quiet", "-c", story.file(tmp_path / "tidegate.yml"))
+
+    assert code == 1
+    assert "Traceback" not in output + errors
+    happened, safe, remedy = (line.strip() for line in errors.splitlines())
+    assert "permission denied for database" in happened
+    assert safe == "Nothing was changed by this statement."
+    assert remedy == "Grant the login this right, or use another login."
+
+
+# Places
+
+
 def test_a_lake_that_is_no_folder(careful: Story, told: Callable[..., list[str]]):
     careful.lake.rmdir()
     careful.lake.touch()
@@ -197,6 +261,48 @@ def test_a_table_that_is_dropped_while_its_rows_are_extracted(careful: Story):
     assert 'relation "public.trades" does not exist' in happened
     assert safe == "Nothing was changed by this statement."
     assert remedy == "Correct the name, or grant the login access to it."
+    careful.run()
+    careful.assert_in_step(*FIVE_DAYS, SATURDAY)
+
+
+def test_a_ledger_that_is_dropped_while_rows_are_extracted(careful: Story):
+    careful.run()
+    careful.fill(SATURDAY)
+
+    with pytest.raises((RunFailed, DatabaseError)) as failed:
+        careful.tidegate(At("land done", lambda: careful.in_target("DROP SCHEMA tidegate CASCADE"))).run()
+
+    assert len(str(failed.value).splitlines()) == 3
+    assert SATURDAY not in careful.counts_in_target()
+    careful.run()
+    careful.assert_in_step(*FIVE_DAYS, SATURDAY)
+
+
+def test_a_lake_that_is_swept_before_its_files_are_loaded(careful: Story):
+    with pytest.raises(RunFailed) as failed:
+        careful.tidegate(At("land done", lambda: shutil.rmtree(careful.lake))).run()
+
+    happened, safe, remedy = failure(failed)
+    assert str(careful.lake) in happened
+    assert safe == "The target keeps what it had."
+    assert remedy
+    careful.run()
+    careful.assert_in_step(*FIVE_DAYS)
+
+
+def test_a_day_that_leaves_the_source_between_the_plan_and_the_extraction(careful: Story):
+    careful.run()
+    careful.fill(SATURDAY)
+
+    with pytest.raises(RunFailed) as failed:
+        careful.tidegate(At("planned", lambda: careful.in_source("DELETE FROM trades WHERE cob = %s", SATURDAY))).run()
+
+    happened, safe, remedy = failure(failed)
+    assert "The source counted 200 rows, none arrived: they left meanwhile." in happened
+    assert safe
+    assert remedy
+    assert not careful.lake_file(SATURDAY).exists()
+    careful.fill(SATURDAY)
     careful.run()
     careful.assert_in_step(*FIVE_DAYS, SATURDAY)
 

@@ -19,6 +19,7 @@ from kit.project import (
     assert_same_rows,
     copy_database,
 )
+from tidegate import Tidegate
 from tidegate.errors import ForeignTarget, RunFailed
 
 if TYPE_CHECKING:
@@ -97,8 +98,7 @@ def test_a_file_of_another_table_under_our_name_is_neither_read_nor_overwritten(
     configuration = story.configuration()
     configuration["tables"] = {"payments": {"kind": "partition", "partition_column": "cob"}}
     story.run()
-    other = type(story.tidegate())(**{**configuration, "spark": story.spark})
-    other.run()
+    Tidegate(**{**configuration, "spark": story.spark}).run()
     theirs = story.lake / "organized" / f"cob_{SATURDAY}" / f"payments_cob_{SATURDAY}.parquet"
     shutil.copyfile(theirs, story.lake_file(SATURDAY))
     story.fill(SATURDAY)

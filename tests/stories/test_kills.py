@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import os
 import random
+import signal
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from subprocess import Popen
 
+import psycopg
 import pytest
 
 from kit import processes
@@ -89,3 +92,30 @@ def test_killed_at_any_moment_nothing_is_lost_and_nothing_is_there_twice(
     wait_until(lambda: not [name for name in sessions_of(story.target) if " run " in name], "the last run let go")
     story.run()
     story.assert_in_step(*life.days)
+
+
+def test_ctrl_c_is_answered_in_three_sentences_and_the_next_run_goes_on(
+    story: Story, tmp_path: Path, runs: list[Popen[str]]
+):
+    story.settings["hold_back"] = 2
+    story.run()
+    story.settings.clear()
+
+    with closing(psycopg.connect(story.target)) as holder:
+        holder.execute("LOCK TABLE trades IN SHARE MODE")
+        run = child("-m", "tidegate.cli.main", "run", "--quiet", "-c", story.file(tmp_path / "tidegate.yml"))
+        runs.append(run)
+        wait_until(lambda: any(" load " in name for name in sessions_of(story.target)) or run.poll(), "rows move", 120)
+        os.killpg(run.pid, signal.SIGINT)
+        output, errors = run.communicate(timeout=60)
+
+    assert run.returncode == 130
+    assert output == ""
+    assert errors.splitlines() == [
+        "Interrupted.",
+        "What was committed stands, each value whole.",
+        "Run again to go on.",
+    ]
+    wait_until(lambda: not [name for name in sessions_of(story.target) if " run " in name], "the run let go")
+    story.run()
+    story.assert_in_step(*FIVE_DAYS)

@@ -15,6 +15,7 @@ import pytest
 from kit.meanwhile import At, Before
 from kit.project import FIVE_DAYS, FRIDAY, SATURDAY, Story, assert_same_rows, cli
 from kit.witness import Witness
+from tidegate import Tidegate
 
 if TYPE_CHECKING:
     from tidegate.demo.embedded import EmbeddedPostgres
@@ -51,13 +52,25 @@ def test_a_table_that_is_held_does_not_stop_the_others(story: Story):
     told: list[RunReport] = []
     both = {**story.configuration(), "spark": story.spark}
     both["tables"] = {**both["tables"], "fees": {"kind": "partition", "partition_column": "cob"}}
-    other = type(story.tidegate())(**both)
+    other = Tidegate(**both)
 
     story.tidegate(At("planned", lambda: told.append(other.run(check=False)))).run()
 
     assert [table for table, _ in told[0].failures] == ["trades"]
     assert steps(told[0]) == ["change schema ", f"land {FRIDAY}", f"load {FRIDAY}"]
     assert_same_rows(story.rows_in_target(), story.rows_in_source())
+
+
+def test_two_first_runs_may_make_the_ledger_at_the_same_time(story: Story):
+    story.in_source("CREATE TABLE fees (cob integer, fee numeric); INSERT INTO fees VALUES (20240105, 1.5)")
+    other = {**story.configuration(), "tables": {"fees": {"kind": "partition", "partition_column": "cob"}}}
+    projects = [story.tidegate(), Tidegate(**{**other, "spark": story.spark})]
+
+    with ThreadPoolExecutor(2) as both:
+        reports = list(both.map(Tidegate.run, projects))
+
+    assert [report.outcome for report in reports] == ["done", "done"]
+    assert [project.verify().outcome for project in projects] == ["equal", "equal"]
 
 
 # One lake, two targets

@@ -45,18 +45,29 @@ tables:
 def tell(about_rows: int, folder: Path | None = None) -> int:
     """Tells the story, with about this many rows in the source at first; 0 when every chapter ended as it should.
 
-    The last line of the output is the path of the report. Raises TidegateError at the first chapter that went wrong.
+    The last line of the output is the path of the report. 130 after Ctrl-C or SIGTERM, with the server stopped.
+    Raises TidegateError at the first chapter that went wrong.
     """
     started = time.monotonic()
-    with _sigterm_as_interrupt(), fresh_folder(folder) as here:
-        click.secho("Tidegate demo", bold=True)
-        say(f"What it makes lies in {here}. Its PostgreSQL ends with the story; the next demo starts afresh.")
-        with EmbeddedPostgres(data=server_folder(here), durable=False) as server, closing(Sides(server)) as sides:
-            report = Story(here, sides, Commands(here, sides.variables), Calendar.of(about_rows)).tell()
-        remove_server(here)
+    try:
+        with _sigterm_as_interrupt(), fresh_folder(folder) as here:
+            report = _play(about_rows, here)
+    except KeyboardInterrupt:
+        click.echo("The story was interrupted, and its server stopped. The next demo starts afresh.", err=True)
+        return 130
     say(f"The whole story took {time.monotonic() - started:.0f} s. The report is one file that needs no network:")
     click.echo(report)
     return 0
+
+
+def _play(about_rows: int, here: Path) -> Path:
+    """Where the report is."""
+    click.secho("Tidegate demo", bold=True)
+    say(f"What it makes lies in {here}. Its PostgreSQL ends with the story; the next demo starts afresh.")
+    with EmbeddedPostgres(data=server_folder(here), durable=False) as server, closing(Sides(server)) as sides:
+        report = Story(here, sides, Commands(here, sides.variables), Calendar.of(about_rows)).tell()
+    remove_server(here)
+    return report
 
 
 @dataclass(frozen=True)

@@ -86,12 +86,23 @@ def _distinct(table: ResolvedTable, session: Session, name: TableName, column: C
             UNTOUCHED,
             "Partition by a coarser column, such as a business date.",
         )
-    values = [Value.of(row[0], table.kind) for row in rows]
+    values = [_value(table, name, row[0]) for row in rows]
     if any(len(value.text) > LONGEST_VALUE for value in values):
         raise Unsupported(
             f"{table.key}: a value of {column.name} is longer than {LONGEST_VALUE} characters.", UNTOUCHED
         )
     return values
+
+
+def _value(table: ResolvedTable, name: TableName, text: object) -> Value:
+    try:
+        return Value.of(text, table.kind)
+    except ValueError as problem:
+        raise Unsupported(
+            f"{table.key}: {name} has rows whose {table.column.name} cannot be a partition value: {problem}.",
+            UNTOUCHED,
+            "Correct these rows, or partition by another column.",
+        ) from None
 
 
 def _allowed(table: ResolvedTable, values: Iterable[Value]) -> list[Value]:

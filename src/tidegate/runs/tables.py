@@ -131,7 +131,8 @@ def resolve(
         target=target,
         target_name=target.name if target else target_name,
         column=column,
-        target_column=in_target or column,
+        # A column that the plan's own DDL widens first has the source's type by the time that it is asked.
+        target_column=in_target if in_target and target_db.fits(column, in_target) != "widen" else column,
         kind=kind,
         columns=drift.columns,
         schema_change=drift.change,

@@ -43,7 +43,7 @@ def open_session(
     """
     _check_place(master, remote)
     _require_known_line()
-    logging.getLogger().addFilter(_is_worth_saying)
+    _silence_py4j()
     try:
         return _shared(remote) or _started(master, remote, {"spark.app.name": app_name, **(options or {})})
     except TidegateError:
@@ -154,8 +154,14 @@ def _knock(remote: str) -> None:
         pass
 
 
+def _silence_py4j() -> None:
+    """What goes wrong between Python and the JVM arrives as an exception; py4j would print its stack as well."""
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    logging.getLogger().addFilter(_is_worth_saying)
+
+
 def _is_worth_saying(record: logging.LogRecord) -> bool:
-    """Ctrl-C is answered by the command line; py4j would print a stack trace of its own through the root logger."""
+    """Ctrl-C is answered by the command line; py4j logs it with the root logger, out of reach of its own."""
     return not (record.module == "java_gateway" and str(record.msg).startswith("KeyboardInterrupt"))
 
 

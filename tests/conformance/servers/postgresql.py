@@ -51,8 +51,9 @@ class Server:
 
     @property
     def abilities(self) -> frozenset[str]:
-        """Extensions that are installed there, and `xml` where the server was built with it."""
+        """Extensions that are installed there, and `xml` and `icu` where the server was built with them."""
         found = {str(name) for (name,) in self.ask("SELECT name FROM pg_available_extensions")}
+        found |= {"icu" for _ in self.ask("SELECT 1 FROM pg_collation WHERE collprovider = 'i' OFFSET 10 LIMIT 1")}
         try:
             self.ask("SELECT CAST('<a/>' AS xml)")
         except psycopg.errors.FeatureNotSupported:

@@ -3,7 +3,8 @@
 Facts that shape this file
  * Names are of a type that sorts and folds by the collation "C", whatever the database's own is: É stays É.
  * A domain may be made of a domain; the type at the bottom holds the length and the precision.
- * Only types of pg_catalog are known by their name: a schema of the user's may hold a `date` of its own.
+ * Only types of pg_catalog are known by their name: a schema of the user's may hold a `date` of its own. Nor is a
+   text whose collation calls unlike texts equal: its values are fewer than its spellings.
  * A hash, a GIN or a BRIN index cannot tell the next greater value.
 """
 
@@ -20,12 +21,14 @@ COLUMNS = """
 SELECT n.nspname, c.relname, greatest(c.reltuples, 0)::bigint, a.attname,
        format_type(a.atttypid, a.atttypmod),
        format_type(b.oid, b.typmod),
-       CASE WHEN b.typnamespace = 'pg_catalog'::regnamespace THEN b.typname ELSE '' END,
+       CASE WHEN b.typnamespace = 'pg_catalog'::regnamespace AND coalesce(k.collisdeterministic, true)
+            THEN b.typname ELSE '' END,
        NOT (a.attnotnull OR t.typnotnull), a.attgenerated <> '', a.attidentity <> '', a.atthasdef, b.typtype = 'e'
 FROM pg_class c
 JOIN pg_namespace n ON n.oid = c.relnamespace
 JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
 JOIN pg_type t ON t.oid = a.atttypid
+LEFT JOIN pg_collation k ON k.oid = a.attcollation
 JOIN LATERAL (
     WITH RECURSIVE below(oid, typmod) AS (
         SELECT a.atttypid, a.atttypmod

@@ -5,8 +5,8 @@ Facts that shape this file
  * A null is an empty field without quotes, an empty string one with quotes; pyarrow can tell them apart.
  * pyarrow drops a byte-order mark at the start of what it parses: a header line goes first, so that a value which
    begins with one keeps it.
- * Before version 18, COPY FROM ends at a line that holds `\\.` alone, even inside of a quoted value. A batch with
-   such a value goes through the text format instead.
+ * Before version 18, COPY FROM ends at a row that begins with `\\.` without quotes. pyarrow quotes every string, so
+   no value can be taken for the end of data, also not one with a line that holds `\\.` alone.
 """
 
 from __future__ import annotations
@@ -93,33 +93,13 @@ class Decoder:
         return NotNative(self.schema.field(int(bad[1])).name)
 
 
-def encode(batch: pa.RecordBatch) -> bytes | None:
-    """csv for COPY FROM; None when a value could be taken for the end of data."""
+def encode(batch: pa.RecordBatch) -> bytes:
+    """csv for COPY FROM."""
     arrays = [_to_csv(column) for column in batch.columns]
-    if any(_looks_like_the_end(array) for array in arrays):
-        return None
     labels = [f"c{position}" for position in range(len(arrays))]
     out = io.BytesIO()
     pa_csv.write_csv(pa.RecordBatch.from_arrays(arrays, labels), out, pa_csv.WriteOptions(include_header=False))
     return out.getvalue()
-
-
-def encode_as_text(batch: pa.RecordBatch) -> bytes:
-    """COPY's text format, value by value: slow, for the rare batch that csv cannot carry."""
-    texts = [_to_csv(column).cast(pa.string()).to_pylist() for column in batch.columns]
-    return b"".join(("\t".join(map(_escaped, row)) + "\n").encode() for row in zip(*texts, strict=True))
-
-
-def _escaped(value: str | None) -> str:
-    if value is None:
-        return r"\N"
-    return value.replace("\\", r"\\").replace("\n", r"\n").replace("\r", r"\r").replace("\t", r"\t")
-
-
-def _looks_like_the_end(array: pa.Array) -> bool:
-    if not pa.types.is_string(array.type):
-        return False
-    return bool(pc.any(pc.match_substring(array, "\\.")).as_py())
 
 
 def _csv_type(arrow: pa.DataType) -> pa.DataType:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -26,7 +27,7 @@ from tidegate.model.columns import Column, Shape
 from tidegate.model.connection import Connection
 from tidegate.model.names import TableName
 from tidegate.model.values import Kind
-from tidegate.sql.text import Literal, Name, Part, Sql, names, raw, render, sql
+from tidegate.sql.text import Literal, Name, Part, Sql, names, render, sql
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -197,24 +198,18 @@ class PostgresqlSession(Session):
             raise errors.error_from_result(answer)
 
     def write(self, table: TableName, batches: Iterator[pa.RecordBatch]) -> int:
-        from tidegate.databases.postgresql.csv import encode, encode_as_text
+        from tidegate.databases.postgresql.csv import encode
 
-        rows = 0
-        for batch in batches:
-            encoded = encode(batch)
-            kind = "csv" if encoded is not None else "text"
-            columns = names(batch.schema.names)
-            statement = sql(
-                "COPY {table} ({columns}) FROM STDIN (FORMAT {kind})",
-                table=Name.of(table),
-                columns=columns,
-                kind=raw(kind),
-            )
-            with translated(self._connection), self._driver.cursor() as cursor:
-                with cursor.copy(render(statement, DIALECT)) as copy:
-                    copy.write(encoded if encoded is not None else encode_as_text(batch))
-                rows += cursor.rowcount
-        return rows
+        first = next(batches, None)
+        if first is None:
+            return 0
+        columns = names(first.schema.names)
+        statement = sql("COPY {table} ({columns}) FROM STDIN (FORMAT csv)", table=Name.of(table), columns=columns)
+        with translated(self._connection), self._driver.cursor() as cursor:
+            with cursor.copy(render(statement, DIALECT)) as copy:
+                for batch in chain([first], batches):
+                    copy.write(encode(batch))
+            return cursor.rowcount
 
     # Snapshots and locks
 

@@ -1,0 +1,108 @@
+"""Tables that are not plain tables, on either side: what the catalog says of them, and that their rows arrive."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from conformance.conftest import Pair, public
+from kit.copies import database_at
+from kit.witness import differences
+from tidegate.model.names import TableName
+
+pytestmark = pytest.mark.postgres
+
+COLUMNS = {"cobid": "integer", "id": "integer", "note": "text"}
+ROWS = (
+    "SELECT day AS cobid, number AS id, 'row ' || number AS note"
+    " FROM generate_series(1, 2) AS day, generate_series(1, 3) AS number"
+)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "CREATE UNLOGGED TABLE {name} AS {rows}",
+        "CREATE VIEW {name} AS {rows}",
+        "CREATE MATERIALIZED VIEW {name} AS {rows}",
+        "CREATE TABLE {name} (cobid int, id int, note text) PARTITION BY LIST (cobid);"
+        "CREATE TABLE {name}_1 PARTITION OF {name} FOR VALUES IN (1);"
+        "CREATE TABLE {name}_2 PARTITION OF {name} DEFAULT; INSERT INTO {name} {rows}",
+        "CREATE TABLE {name} (cobid int, id int, note text); CREATE TABLE {name}_2 () INHERITS ({name});"
+        "INSERT INTO {name}_2 {rows}",
+        "CREATE TABLE {name} (cobid int, id int, note text GENERATED ALWAYS AS ('row ' || id) STORED);"
+        "INSERT INTO {name} (cobid, id) SELECT cobid, id FROM ({rows}) AS r",
+        "CREATE TABLE {name} (gone int, cobid int, id int GENERATED ALWAYS AS IDENTITY, note text);"
+        "ALTER TABLE {name} DROP COLUMN gone;"
+        "INSERT INTO {name} (cobid, note) SELECT cobid, note FROM ({rows}) AS r",
+    ],
+    ids=["unlogged", "view", "materialised view", "partitioned", "inherited", "computed column", "dropped column"],
+)
+def test_a_source_of_any_sort_is_read(made: str, pair: Pair, tmp_path: Path):
+    table = pair.name()
+    pair.source.do(made.format(name=table, rows=ROWS))
+
+    report = pair.tidegate(tmp_path, table).run()
+
+    assert report.rows_loaded == 6
+    assert differences(pair.source, pair.target, public(table), COLUMNS) == []
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "CREATE TABLE {name} (cobid int, id int, note text) PARTITION BY LIST (cobid);"
+        "CREATE TABLE {name}_1 PARTITION OF {name} FOR VALUES IN (1);"
+        "CREATE TABLE {name}_2 PARTITION OF {name} DEFAULT",
+        "CREATE TABLE {name} (note text, own text, id int, cobid int)",
+        "CREATE TABLE {name} (cobid int, id int GENERATED ALWAYS AS IDENTITY, note text)",
+        "CREATE TABLE {name} (cobid bigint, id bigint, note text, at timestamptz NOT NULL DEFAULT now())",
+        "CREATE TABLE {name} (cobid int, id int, note text, PRIMARY KEY (id, cobid))",
+        "CREATE TABLE {name} (cobid int, id int, note text); CREATE INDEX ON {name} USING hash (cobid)",
+    ],
+    ids=["partitioned", "another order", "identity", "wider", "another key", "hash index"],
+)
+def test_a_target_that_is_there_already_is_loaded(made: str, pair: Pair, tmp_path: Path):
+    table = pair.name()
+    pair.source.create(public(table), COLUMNS)
+    pair.source.do(f"INSERT INTO {table} {ROWS}")
+    pair.target.do(made.format(name=table))
+    tidegate = pair.tidegate(tmp_path, table)
+
+    report = tidegate.run()
+
+    assert report.rows_loaded == 6
+    rows = f"SELECT cobid::text, id::text, note FROM {table} ORDER BY 1, 2"  # noqa: S608
+    assert pair.target.ask(rows) == pair.source.ask(rows)
+    assert tidegate.run().outcome == "nothing to do"
+
+
+def test_only_an_index_that_can_tell_the_next_value_counts(pair: Pair):
+    table = pair.name()
+    pair.source.do(
+        f"CREATE TABLE {table} (a int PRIMARY KEY, b int, c int, d int, e int, f text, g int, h int);"
+        f"CREATE INDEX ON {table} USING hash (b); CREATE INDEX ON {table} USING brin (c);"
+        f"CREATE INDEX ON {table} (d) WHERE d > 0; CREATE INDEX ON {table} (e DESC, a);"
+        f"CREATE INDEX ON {table} (lower(f)); CREATE UNIQUE INDEX ON {table} (g) INCLUDE (h)"
+    )
+    with database_at(pair.source.url).connect("test", read_only=True) as session:
+        shape = session.shapes([TableName("public", table)])[TableName("public", table)]
+
+    assert [column.name for column in shape.columns if shape.indexed(column.name)] == ["a", "e", "g"]
+    assert shape.primary_key == ("a",)
+
+
+def test_what_guards_a_target_is_seen(pair: Pair):
+    table = pair.name()
+    pair.target.do(
+        f"CREATE TABLE {table} (id int PRIMARY KEY); CREATE TABLE {table}_lines (id int REFERENCES {table});"
+        f"CREATE FUNCTION f_{table}() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';"
+        f"CREATE TRIGGER stamp BEFORE INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION f_{table}();"
+        f"CREATE TRIGGER off BEFORE INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION f_{table}();"
+        f"ALTER TABLE {table} DISABLE TRIGGER off"
+    )
+    with database_at(pair.target.url).connect("test", read_only=True) as session:
+        shape = session.shapes([TableName("public", table)])[TableName("public", table)]
+
+    assert (shape.triggers, shape.referenced_by) == (("stamp",), (f"public.{table}_lines",))
