@@ -13,7 +13,7 @@ STAMP := $(VENV)/installed
 # The first Python that is new enough. `make install PYTHON=/path/to/python` chooses another.
 PYTHON ?=
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 10))
-NO_PYTHON := Tidegate needs Python 3.10 or newer, which is not on the PATH: install one (Debian, Ubuntu: apt install python3 python3-venv; macOS: brew install python) or name it with make install PYTHON=/path/to/python3.
+NO_PYTHON := Tidegate needs Python 3.10 or newer and found none: install one (Debian, Ubuntu: apt install python3 python3-venv; macOS: brew install python) or name it with make install PYTHON=/path/to/python3.
 NO_VENV := This Python cannot make a virtual environment: install its venv module (Debian, Ubuntu: apt install python3-venv) or name another Python with make install PYTHON=/path/to/python3.
 
 help: ## List what can be made

@@ -42,7 +42,7 @@ class Witness:
 
     def insert(self, table: sql.Composable, columns: Mapping[str, str], rows: Sequence[Sequence[str | None]]) -> None:
         """Each cell is the text of a value, which the server reads as the column's type."""
-        holes = [sql.SQL("CAST(%s AS {})").format(sql.SQL(kind)) for kind in columns.values()]
+        holes = [sql.SQL("CAST(%s AS {})").format(sql.SQL(kind.replace("%", "%%"))) for kind in columns.values()]
         names = sql.SQL(", ").join(map(sql.Identifier, columns))
         begin = sql.SQL("INSERT INTO {} ({}) VALUES ").format(table, names).as_string(self._connection)
         # A name may hold a percent sign, which begins a hole.

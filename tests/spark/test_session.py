@@ -151,27 +151,32 @@ except TidegateError as problem:
 
 @pytest.mark.slow
 def test_ctrl_c_ends_a_job_without_noise():
-    script = (
-        HEAD
-        + """
+    """As runs do it: the job waits in a thread of its own, the main thread is interrupted and closes the session."""
+    script = """
+import contextlib, signal, threading
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a suite in the background inherits that it is ignored
 session = open_session("local[2]")
 def slow(batches):
     import time
     time.sleep(60)
     yield from batches
+def job():
+    with contextlib.suppress(Exception):
+        session.range(1).mapInArrow(slow, "id bigint").collect()
+thread = threading.Thread(target=job, daemon=True)
+thread.start()
 print("ready", flush=True)
 try:
-    session.range(1).mapInArrow(slow, "id bigint").collect()
+    thread.join()
 except KeyboardInterrupt:
     close_session(session)
     sys.exit(130)
 """
-    )
-    command = [sys.executable, "-c", script]
+    command = [sys.executable, "-c", HEAD + script]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
-    time.sleep(2)  # until the job waits in py4j
+    time.sleep(2)  # until the task sleeps
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=50)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tidegate.lakes.parquet import ParquetLake
@@ -42,6 +42,8 @@ def test_a_value_has_a_place_that_people_can_read(table: TableName, column: str,
     assert ParquetLake(ROOT).path_of(table, column, text(value)) == ROOT / "organized" / path
 
 
+@example("", "x" * 63, "y" * 63, "v" * 120)
+@example("é" * 31, "é" * 20, "é" * 20, "é" * 20)
 @given(st.just("") | NAMES, NAMES, NAMES, VALUES)
 def test_no_name_leaves_the_lake_or_is_longer_than_file_systems_take(schema: str, table: str, column: str, value: str):
     path = ParquetLake(ROOT).path_of(TableName(schema, table), column, text(value))

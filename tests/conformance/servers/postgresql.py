@@ -127,6 +127,7 @@ class Sample:
 
 
 ALL_BYTES = bytes(range(256))
+ALL_PLANES = "".join(chr(plane * 0x10000 + 0x1234) for plane in range(17))
 STRINGS = (
     "",
     " ",
@@ -162,6 +163,7 @@ STRINGS = (
     "中文 한국어 عربى",
     "🙂👩‍👩‍👧",
     "𝒳 \U0010ffff \ue000",
+    ALL_PLANES,
     "\u200b\u202e\u2028\u2029\x85",
     "\x01\x1f\x7f",
     "%s %(x)s {} {x} $1",
@@ -187,8 +189,9 @@ SETUP = (
     "CREATE DOMAIN public.cents AS numeric(12,2) NOT NULL DEFAULT 0",
     "CREATE TYPE public.pair AS (a integer, b text, c timestamp with time zone, d double precision[])",
     "CREATE SCHEMA odd",
-    "CREATE TYPE odd.date AS ENUM ('2024-01-01', 'no date')",
-    'CREATE TYPE odd."b{yt}ea" AS (x text)',
+    "CREATE TYPE odd.date AS (x text)",
+    "CREATE TYPE odd.bytea AS (x text)",
+    "CREATE TYPE odd.\"{braces} 100%\" AS ENUM ('{}', '%s')",
 )
 """Types that live in one database: the same on both sides."""
 
@@ -410,8 +413,9 @@ FAMILIES: dict[str, tuple[Sample, ...]] = {
         Sample("public.shorter", ("", "x")),
         Sample("public.cents", ("0", "-0.01", "9999999999.99"), odd=("NaN",)),
         Sample("public.pair", ("(,,,)", '(1,"a ""b"", \\\\ c",infinity,"{NaN,-0,NULL}")', '(,"",,)')),
-        Sample("odd.date", ("2024-01-01", "no date")),
-        Sample('odd."b{yt}ea"', ("(x)", '("")', "()")),
+        Sample("odd.date", ("(2024-01-01)", '("")', "()")),
+        Sample("odd.bytea", ("(\\\\x00)", "()")),
+        Sample('odd."{braces} 100%"', ("{}", "%s")),
     ),
 }
 
@@ -449,6 +453,7 @@ ARROW = {
     "public.shorter": "string",
     "public.cents": "decimal128(12, 2)",
     "odd.date": "string",
+    "odd.bytea": "string",
 }
 """How a column of each type rests in a file whose values Arrow has room for."""
 
