@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from conformance.conftest import Pair, public
-from kit.copies import database_at
+from kit.copies import Copier, database_at
 from kit.witness import differences
+from tidegate.errors import RunFailed
+from tidegate.interfaces import BatchSize, ReadRequest
 from tidegate.model.names import TableName
 
 pytestmark = pytest.mark.postgres
@@ -106,3 +108,47 @@ def test_what_guards_a_target_is_seen(pair: Pair):
         shape = session.shapes([TableName("public", table)])[TableName("public", table)]
 
     assert (shape.triggers, shape.referenced_by) == (("stamp",), (f"public.{table}_lines",))
+
+
+def test_a_read_that_breaks_off_half_way_is_no_shorter_table(pair: Pair, tmp_path: Path):
+    """The rows that came before the error are whole, and must not pass for all of them."""
+    table = pair.name()
+    pair.source.do(
+        f"CREATE VIEW {table} AS SELECT 1 AS cobid, number, 1 / (number - 5000) AS x"  # noqa: S608
+        " FROM generate_series(1, 5000) AS number"
+    )
+
+    with pytest.raises(RunFailed, match="division by zero"):
+        pair.tidegate(tmp_path, table, batch_rows=100).run()
+
+    assert list(tmp_path.rglob("*.parquet")) == []
+    assert pair.target.ask(f"SELECT count(*) FROM {table}") == [(0,)]  # noqa: S608
+
+
+def test_a_write_that_the_server_refuses_half_way_leaves_what_was_there(pair: Pair, tmp_path: Path):
+    table, columns = pair.name(), {"cobid": "integer", "id": "integer"}
+    pair.source.create(public(table), columns)
+    pair.source.do(f"INSERT INTO {table} SELECT 1, number FROM generate_series(1, 5000) AS number")  # noqa: S608
+    pair.target.create(public(table), columns, more="CHECK (id < 4990)")
+
+    with pytest.raises(RunFailed, match="violates check constraint"):
+        pair.tidegate(tmp_path, table, batch_rows=100).run()
+
+    assert pair.target.ask(f"SELECT count(*) FROM {table}") == [(0,)]  # noqa: S608
+    pair.target.do(f"ALTER TABLE {table} DROP CONSTRAINT {table}_id_check")
+    assert pair.tidegate(tmp_path, table).run().rows_loaded == 5000
+
+
+def test_a_session_goes_on_after_a_read_that_was_given_up(pair: Pair, copier: Copier):
+    table = pair.name()
+    pair.source.do(f"CREATE VIEW {table} AS SELECT number FROM generate_series(1, 5000) AS number")  # noqa: S608
+    name = TableName("public", table)
+    shape = copier.reading.shapes([name])[name]
+
+    reading = copier.reading.read(ReadRequest(name, shape.columns, batch=BatchSize(rows=10)))
+    first = next(reading)
+    reading.close()  # type: ignore[attr-defined]
+
+    assert first.num_rows == 10
+    whole = copier.reading.read(ReadRequest(name, shape.columns))
+    assert sum(batch.num_rows for batch in whole) == 5000

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from itertools import cycle, islice
@@ -159,7 +160,7 @@ def test_every_type_crosses_versions_of_the_server(
     if isinstance(two_versions, Absent):
         gaps(str(two_versions))
     old, new = two_versions
-    samples = [sample for family in FAMILIES.values() for sample in family if not sample.missing_on(old)]
+    samples = [_short(sample) for family in FAMILIES.values() for sample in family if not sample.missing_on(old)]
     columns = columns_of(samples)
     with ExitStack() as stack:
         servers = (old, new) if upwards else (new, old)
@@ -175,6 +176,11 @@ def test_every_type_crosses_versions_of_the_server(
 
         assert report.rows_loaded == len(rows_of(samples))
         assert differences(source, target, public(TORTURED), columns, seen_as(samples)) == []
+
+
+def _short(sample: Sample) -> Sample:
+    """Without its longest values: this slice is read once more for every column that turns into text."""
+    return replace(sample, values=tuple(value for value in sample.values if len(value) < 5_000))
 
 
 # Batches

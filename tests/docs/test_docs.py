@@ -26,7 +26,7 @@ GENERATED = "<!-- Generated from the code by `make golden`. -->\n"
 
 
 def commands() -> Iterator[tuple[str, click.Command]]:
-    context = click.Context(main, info_name="tidegate")
+    context = click.Context(main, info_name="tidegate", help_option_names=["-h", "--help"])
     for name in main.list_commands(context):
         command = main.get_command(context, name)
         assert command is not None
@@ -40,7 +40,8 @@ def cli_page() -> str:
 
 
 def _help(command: click.Command, name: str) -> str:
-    context = click.Context(command, info_name=name, terminal_width=100, max_content_width=100)
+    settings = {"terminal_width": 100, "max_content_width": 100, "help_option_names": ["-h", "--help"]}
+    context = click.Context(command, info_name=name, **settings)
     return f"```\n{command.get_help(context)}\n```\n"
 
 

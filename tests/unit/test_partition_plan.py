@@ -520,6 +520,11 @@ def test_rows_that_nobody_holds_any_more_are_named():
             id="a broken file of a purged value comes back from the target",
         ),
         pytest.param(
+            but(in_step(1, 2), lake={1: file(broken="it is cut off")}, source={1: GONE}, ledger={1: GONE}),
+            [],
+            id="but not where no ledger can prove the target's rows",
+        ),
+        pytest.param(
             but(in_step(1, 2), lake={2: file(broken="it is cut off")}, target={2: GONE}),
             ["land 2", "load 2 as 2"],
             id="a broken file is never loaded",

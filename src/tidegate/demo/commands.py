@@ -17,7 +17,7 @@ import click
 
 from tidegate.errors import TidegateError
 
-_LOOK_SECONDS = 0.05
+_LOOK_SECONDS = 0.1
 _WATCH_SECONDS = 0.02
 _SECONDS_TO_END = 10
 

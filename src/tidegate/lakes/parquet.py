@@ -6,6 +6,7 @@ explains itself.
 
 Facts that shape this file
  * A file is written under an attempt's own name and then renamed: a reader never sees half a file.
+ * Many a bit that flips in a Parquet file makes other rows of it and no error. So pages carry checksums.
  * Two targets may share one lake. Publishing therefore compares, under a lock, what is there with what planning saw.
 """
 
@@ -125,7 +126,7 @@ class ParquetLake:
         import pyarrow.parquet as pq
 
         try:
-            with pq.ParquetFile(path) as file:
+            with pq.ParquetFile(path, page_checksum_verification=True) as file:
                 yield from file.iter_batches(batch_size=rows)
         except (pa.ArrowException, OSError) as problem:
             raise LakeError(
@@ -254,6 +255,7 @@ class FileWriter:
                 compression="zstd",
                 compression_level=1,
                 store_decimal_as_integer=True,
+                write_page_checksum=True,
                 use_dictionary=_repetitive(self._pending[0]) if self._pending else False,
             )
         if self._rows:
