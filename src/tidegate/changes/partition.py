@@ -277,8 +277,8 @@ class _Planner:
 
     def _refuse_a_target_that_was_there_before(self) -> None:
         """The first run meets rows that nobody recorded: they are not ours to replace."""
-        known = self.seen.scope is not None or self.seen.ledger or self.seen.lake
-        if known or self.rules.on_target_change == "restore" or self.asked.reload_all:
+        known = (self.seen.scope is not None or self.seen.lake) and self.seen.is_ours
+        if known or self.seen.ledger or self.rules.on_target_change == "restore" or self.asked.reload_all:
             return
         found = [value for value in self._wanted() if value in self.seen.target]
         if found:

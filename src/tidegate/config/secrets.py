@@ -26,7 +26,7 @@ HIDDEN = "***"
 # A NUL can stand in no environment variable, YAML file or connection, so it can mark the place of a value.
 MARK = "\x00[0-9]+\x00"
 _MARK = re.compile("\x00([0-9]+)\x00")
-_REFERENCE = re.compile(r"\$(?P<escape>\$)?\{(?P<inside>[^{}]*)(?P<end>\}?)")
+_REFERENCE = re.compile(r"(?P<escape>\$\$\{)|\$\{(?P<inside>[^{}]*)(?P<end>\}?)")
 _VARIABLE = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>.*))?", re.DOTALL)
 
 
@@ -70,7 +70,7 @@ class Variables:
 
         def mark(match: re.Match[str]) -> str:
             if match["escape"]:
-                return match[0][1:]
+                return "${"
             values.append(self._value(match, setting))
             return f"\x00{len(values) - 1}\x00"
 

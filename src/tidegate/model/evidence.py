@@ -69,6 +69,8 @@ class PartitionEvidence:
     target: Mapping[Value, int | None]
     ledger: Mapping[Value, LedgerEntry]
     scope: Scope | None = None
+    is_ours: bool = True
+    """Whether this very target was loaded by us before: a shared lake may know the table from another one."""
     nulls: int = 0
     ready: frozenset[Value] | None = None
     """The values that `ready_query` called complete; None when there is no such query."""

@@ -50,9 +50,8 @@ def look(table: ResolvedTable, at: Witnesses, *, count_all: bool = False) -> Par
     held = _held(table, at.target)
     ready = _ready(table, at.source)
     kept = at.lake.kept_scope(table.lake_table, at.target_place)
-    scope = (at.ledger.scope(table.ledger_name) if at.ledger else None) or (
-        Scope.from_json(kept) if kept else scope_in_footers
-    )
+    declared = at.ledger.scope(table.ledger_name) if at.ledger else None
+    scope = declared or (Scope.from_json(kept) if kept else scope_in_footers)
     settled = settled_values(table.settings, values, ready)
     counted = settled if count_all else _to_count(table, settled, entries, scope)
     nullable = table.column.nullable
@@ -65,6 +64,7 @@ def look(table: ResolvedTable, at: Witnesses, *, count_all: bool = False) -> Par
         },
         ledger=entries,
         scope=scope,
+        is_ours=bool(entries) or declared is not None or bool(kept),
         nulls=_number(at.source.query(partitions.count_nulls(table.source.name, table.column))[0][0])
         if nullable
         else 0,
