@@ -106,6 +106,17 @@ def test_a_day_older_than_the_look_back_is_left_to_verify_and_repair(story: Stor
     story.assert_in_step(*FIVE_DAYS)
 
 
+def test_a_day_restated_before_mornings_without_a_run_is_not_overlooked(story: Story):
+    """Monday was in the look-back when it was restated; now two more days are there, and no run came in between."""
+    story.run()
+    story.fill(MONDAY, first=201, last=210)
+    story.fill(SATURDAY, SUNDAY)
+
+    story.run()
+
+    story.assert_in_step(*FIVE_DAYS, SATURDAY, SUNDAY)
+
+
 # Columns
 
 

@@ -128,6 +128,7 @@ class LoadSlice:
         raise Transient(
             f"{work.table} {work.value}: the connection was lost before the commit.",
             "The target keeps what it had.",
+            "Run again: it completes what is missing.",
         )
 
 

@@ -141,8 +141,14 @@ def _to_count(
     first = settled[-table.settings.initial_load_count :]
     unknown = first if scope is None else [value for value in settled if scope.holds(value)]
     new = [value for value in unknown if value not in entries]
-    look_back = settled[-table.settings.look_back :] if table.settings.look_back else []
-    return sorted({*new, *look_back})[-MOST_COUNTED:]
+    return sorted({*new[-MOST_COUNTED:], *_look_back(table.settings.look_back, settled, entries)})
+
+
+def _look_back(count: int, settled: list[Value], entries: dict[Value, LedgerEntry]) -> list[Value]:
+    """The newest loaded values. Counted from what was loaded, not from what the source has by now: after mornings
+    without a run, a value that was restated in time must not have slid out of sight."""
+    loaded = [value for value in settled if value in entries and entries[value].stands]
+    return (loaded or settled)[-count:] if count else []
 
 
 def _count_source(table: ResolvedTable, source: Session, values: list[Value]) -> dict[Value, SourceValue]:

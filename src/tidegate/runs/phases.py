@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from tidegate.errors import TidegateError
+from tidegate.errors import Differences, TidegateError
 from tidegate.interfaces import ReadRequest
 from tidegate.lakes.parquet import stamp_of
 from tidegate.loads.replace_partition import Replacement
@@ -108,11 +108,7 @@ def _landed(work: Work, job: Job, facts: Facts) -> StepOutcome:
     if outcome.outcome == "failed":
         return outcome
     if not facts["rows"] and step.rows:
-        return replace(
-            outcome,
-            outcome="failed",
-            error=f"The source counted {step.rows:,} rows, none arrived: they left meanwhile.",
-        )
+        return replace(outcome, outcome="failed", error=str(_left_meanwhile(job)))
     try:
         place = path_of(job.table, work.lake, step.value)
         published = work.lake.publish(Path(facts["file"]), place, step.replaces)
@@ -123,6 +119,14 @@ def _landed(work: Work, job: Job, facts: Facts) -> StepOutcome:
     except TidegateError as problem:
         return replace(outcome, outcome="failed", error=str(problem))
     return outcome
+
+
+def _left_meanwhile(job: Job) -> Differences:
+    return Differences(
+        f"{job.one.key} {job.step.value}: the source counted {job.step.rows:,} rows and none arrived: they left.",
+        "The lake and the target keep what they had.",
+        "Run again: a value that the source purged stays as it is.",
+    )
 
 
 def _restamp(work: Work, job: Job, entry: LedgerEntry, stamp: str, facts: Facts) -> None:

@@ -61,8 +61,19 @@ def _ours(problem: psycopg.Error, connection: Connection) -> DatabaseError:
             "Raise `query_timeout`, or add an index on the partition column.",
         )
     lost = not state and isinstance(problem, psycopg.OperationalError)
-    kind = Transient if lost or state in _TRANSIENT else DatabaseError
-    return kind(happened, "The transaction was rolled back.")
+    if lost or state in _TRANSIENT:
+        return Transient(happened, "The transaction was rolled back.", "Run again: it completes what is missing.")
+    return DatabaseError(happened, "The transaction was rolled back.", _remedy(state))
+
+
+def _remedy(state: str) -> str:
+    if state.startswith("23"):
+        return (
+            "Look at what the target holds under the same key (`tidegate verify --deep`), or drop the constraint there."
+        )
+    if state.startswith("53"):
+        return "Make room on the server, then run again."
+    return "Run again when the cause is gone; `--debug` shows where it happened."
 
 
 def unreachable(problem: psycopg.Error, connection: Connection) -> Unreachable:

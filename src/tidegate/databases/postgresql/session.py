@@ -123,6 +123,7 @@ class PostgresqlSession(Session):
             raise DatabaseError(
                 f"{self._connection.display}: the server rolled the transaction back.",
                 "Nothing of it was written.",
+                "Run again; look at the server's log when it repeats.",
             )
 
     @property
@@ -181,7 +182,7 @@ class PostgresqlSession(Session):
         link, ended = self._driver.pgconn, False
         answer = link.exec_(statement.encode())
         if answer.status != pq.ExecStatus.COPY_OUT:
-            raise errors.error_from_result(answer)
+            raise self._failure(answer)
         try:
             while True:
                 size, message = link.get_copy_data(0)
@@ -195,7 +196,14 @@ class PostgresqlSession(Session):
             answer = link.get_result() or answer
             link.get_result()
         if answer.status != pq.ExecStatus.COMMAND_OK:
-            raise errors.error_from_result(answer)
+            raise self._failure(answer)
+
+    def _failure(self, answer: pq.abc.PGresult) -> psycopg.Error:
+        """A connection that broke is told from a server that refused: only the first may be tried again."""
+        link = self._driver.pgconn
+        if link.status != pq.ConnStatus.OK:
+            return psycopg.OperationalError(link.get_error_message())
+        return errors.error_from_result(answer)
 
     def write(self, table: TableName, batches: Iterator[pa.RecordBatch]) -> int:
         from tidegate.databases.postgresql.csv import encode
