@@ -25,7 +25,7 @@ import psycopg
 from psycopg import sql
 
 from tidegate.demo.binaries import programs, server_account
-from tidegate.demo.ownership import abandoned, take, temporary_folder
+from tidegate.demo.ownership import abandoned, require_ours, take, temporary_folder
 from tidegate.errors import TidegateError
 
 _ROLE = "tidegate"
@@ -146,7 +146,7 @@ class EmbeddedPostgres:
         else:
             folder = self._kept.absolute()
             if folder.exists():
-                return _own_folder(folder)
+                return require_ours(folder)
             folder.mkdir(mode=0o700, parents=True)
         if os.geteuid() == 0:
             folder.chmod(0o711)
@@ -232,17 +232,6 @@ class EmbeddedPostgres:
             stale._folder, stale._owner = folder, owner
             stale._bin_dir = programs(self._major, self._account, folder)
             stale.close()
-
-
-def _own_folder(folder: Path) -> Path:
-    """A folder with other things in it is refused: the server would be mixed with them."""
-    if (folder / "owner").is_file() or not any(folder.iterdir()):
-        return folder
-    raise TidegateError(
-        f"{folder} holds other files than an embedded PostgreSQL.",
-        "Nothing was changed there.",
-        "Choose a folder that is empty or does not exist.",
-    )
 
 
 def _free_port(wanted: int) -> int:

@@ -13,12 +13,25 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from tidegate.errors import TidegateError
+
 _PREFIX = "tidegate-postgres-"
 
 
 def temporary_folder() -> Path:
     """A new folder for one server. Root's own TMPDIR may be closed to the account that the server runs as."""
     return Path(tempfile.mkdtemp(prefix=_PREFIX, dir=_root()))
+
+
+def require_ours(folder: Path) -> Path:
+    """A folder with other things in it is refused: the server would be mixed with them."""
+    if (folder / "owner").is_file() or not any(folder.iterdir()):
+        return folder
+    raise TidegateError(
+        f"{folder} holds other files than an embedded PostgreSQL.",
+        "Nothing was changed there.",
+        "Choose a folder that is empty or does not exist.",
+    )
 
 
 def take(folder: Path) -> int | None:
