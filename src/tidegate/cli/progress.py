@@ -56,7 +56,7 @@ class BarProgress(Listener):
         self._bars.start()
 
     def moved(self, rows: int) -> None:
-        if self._bars is not None and rows:
+        if self._bars is not None and rows and self._done < self._slices:
             seconds = max(time.monotonic() - self._started, 0.001)
             self._bars.update(self._task, rows=f"{rows:,}", speed=f"{rows / seconds:,.0f}")
 
@@ -64,6 +64,7 @@ class BarProgress(Listener):
         if self._bars is None:
             click.echo(self._redact(_line(outcome)), err=True)
             return
+        self._done += 1
         self._bars.advance(self._task)
         if outcome.outcome == "failed":
             self._bars.console.print(self._redact(_line(outcome)), markup=False, highlight=False)

@@ -85,7 +85,7 @@ class Verifier:
         if expected != target:
             what = f"{expected:,} rows in the source, {target:,} in the target"
             self.findings.append(Finding(pair.one.key, "row_count", what, pair.value.text))
-        self.steps.append(StepOutcome(pair.one.key, "verify", pair.value.text, "proof: count", "done", rows=target))
+        self._note(StepOutcome(pair.one.key, "verify", pair.value.text, "proof: count", "done", rows=target))
 
     # By content
 
@@ -164,15 +164,18 @@ class Verifier:
         )
         self.comparisons.append(comparison)
         rows = target.rows if target else 0
-        self.steps.append(
-            StepOutcome(pair.one.key, "verify", pair.value.text, "proof: hash", "done", rows, facts["seconds"])
-        )
+        outcome = StepOutcome(pair.one.key, "verify", pair.value.text, "proof: hash", "done", rows, facts["seconds"])
+        self._note(outcome)
         if source is None:
             self._judge_purged(comparison)
         elif not comparison.equal:
             self.findings.append(
                 Finding(pair.one.key, "receipt", _what(comparison, facts.get("keys")), pair.value.text)
             )
+
+    def _note(self, outcome: StepOutcome) -> None:
+        self.steps.append(outcome)
+        self.listener.step(outcome)
 
     def _judge_purged(self, comparison: Comparison) -> None:
         """The source no longer has it: the ledger's receipt is the measure."""

@@ -32,6 +32,8 @@ def archive_options(java_home: Path) -> list[str]:
     base = _whole(java_home, "base")
     if archive is None:
         return []
+    with contextlib.suppress(OSError):
+        os.utime(archive)  # the least recently used are forgotten first
     both = f"{base}:{archive}" if base else f"{archive}"
     return [f'"-XX:SharedArchiveFile={both}"']
 
@@ -65,7 +67,7 @@ def make_archive() -> Path:
                 "Spark runs without it, slower to start.",
             )
         made = _keep(draft, java_home, _spark_stem())
-    _forget_the_oldest()
+    _forget_the_unused()
     return made
 
 
@@ -125,7 +127,7 @@ def _checksum(path: Path) -> str:
         return f"{zlib.crc32(content):08x}"
 
 
-def _forget_the_oldest() -> None:
+def _forget_the_unused() -> None:
     archives = sorted(cache_dir().glob("java-*/spark-*.jsa"), key=lambda path: path.stat().st_mtime, reverse=True)
     for archive in archives[_KEPT:]:
         archive.unlink(missing_ok=True)  # a JVM that has it mapped keeps it

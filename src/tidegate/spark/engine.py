@@ -48,8 +48,8 @@ class Engine:
         return self._future.result()
 
     def close(self) -> None:
-        if self._future is None or self._given is not None:
-            return
+        if self._future is None or self._given is not None or not self._future.done():
+            return  # a start that was interrupted ends with this process
         if self._future.exception() is None:
             from tidegate.spark.session import close_session
 
