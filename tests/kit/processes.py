@@ -54,7 +54,7 @@ def kill_session(session: int) -> None:
         kill(pid)
 
 
-def wait_until(true: Callable[[], object], what: str, seconds: float = 30.0) -> None:
+def wait_until(true: Callable[[], object], what: str, seconds: float = 90.0) -> None:
     deadline = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < deadline, f"waited {seconds:.0f} s in vain until {what}"
