@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -212,5 +213,7 @@ def child(*arguments: object, environment: Mapping[str, str] | None = None, **op
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        # Whoever starts the tests in the background of a shell ignores Ctrl-C, and so would all children.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         **options,
     )
