@@ -40,7 +40,7 @@ format: $(STAMP) ## Mend what can be mended: imports, format
 	$(BIN)/ruff format .
 
 golden: $(STAMP) ## Write golden SQL and generated docs anew; review the difference
-	TIDEGATE_UPDATE_GOLDEN=1 $(BIN)/python -m pytest -q tests/sql tests/docs
+	TIDEGATE_UPDATE_GOLDEN=1 $(BIN)/python -m pytest -q tests/sql tests/docs tests/conformance/test_journeys.py
 
 lock: $(STAMP) ## Pin every dependency anew, with hashes, in requirements.lock
 	$(BIN)/uv pip compile pyproject.toml --all-extras --group dev --universal --python-version 3.10 \

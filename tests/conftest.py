@@ -1,9 +1,11 @@
-"""What the whole suite shares: one PostgreSQL server and one Spark session per run, each started at the first need."""
+"""What the suite shares: one server of each kind and one Spark session per run, each started at the first need."""
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,6 +13,7 @@ import pytest
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from kit.mariadb import MariaDb
     from tidegate.demo.embedded import EmbeddedPostgres
 
 
@@ -20,6 +23,22 @@ def postgres() -> Iterator[EmbeddedPostgres]:
     from tidegate.demo.embedded import EmbeddedPostgres
 
     with EmbeddedPostgres(durable=False) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def mariadb() -> Iterator[MariaDb]:
+    """MariaDB, from the machine or from its distribution's packages. Where there is none its tests are skipped, with
+    the reason; where everything must be tested, they fail."""
+    from kit.mariadb import MariaDb, NoMariaDb
+
+    with ExitStack() as stack:
+        try:
+            server = stack.enter_context(MariaDb())
+        except NoMariaDb as absence:
+            if os.environ.get("TIDEGATE_TEST_EVERYTHING"):
+                raise
+            pytest.skip(str(absence))
         yield server
 
 

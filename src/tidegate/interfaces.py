@@ -14,8 +14,9 @@ from tidegate.errors import Unsupported
 from tidegate.model.columns import Column, Shape
 from tidegate.model.connection import Connection
 from tidegate.model.names import TableName
+from tidegate.model.types import takes
 from tidegate.model.values import Kind
-from tidegate.sql.text import Sql
+from tidegate.sql.text import Dialect, Sql, render
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,7 +27,6 @@ class Feature(Enum):
 
     EXPORTED_SNAPSHOT = "one snapshot shared by several connections"
     STREAM_IN_TRANSACTION = "bulk loading inside the transaction that writes the ledger row"
-    TRANSACTIONAL_DDL = "DDL that a transaction can undo"
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,8 @@ class Database(ABC):
 
     kind: ClassVar[str]
     label: ClassVar[str]
-    default_schema: ClassVar[str]
     features: ClassVar[frozenset[Feature]]
+    dialect: ClassVar[Dialect]
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
@@ -72,23 +72,62 @@ class Database(ABC):
     def connect(self, purpose: str, *, read_only: bool = False, query_timeout: float | None = None) -> Session:
         """An open session. Raises Unreachable. `purpose` is what the server's own monitoring shows."""
 
+    @property
     @abstractmethod
-    def create_table(self, name: TableName, like: Shape, columns: Sequence[Column], index_on: str) -> list[Sql]:
-        """The DDL of a target table: these columns, the key of `like`, and an index on the partition column."""
+    def default_schema(self) -> str:
+        """Where a table is when nobody says it."""
 
     @abstractmethod
-    def add_column(self, table: TableName, column: Column) -> Sql: ...
+    def own_table(self, name: str) -> TableName:
+        """Where a table of Tidegate's own is, apart from the user's."""
 
     @abstractmethod
-    def widen_column(self, table: TableName, column: Column) -> Sql: ...
+    def partition_kind(self, column: Column) -> Kind | None:
+        """How values of this column are ordered. None unless a literal of `Value.text`, which is normalised (no zone,
+        no zeros at the end), finds the rows, and `max` finds the greatest."""
+
+    # Targets
 
     @abstractmethod
+    def declare(self, column: Column) -> Column:
+        """The column that would take every value of another database's, or of another of the same kind.
+
+        One of the same kind keeps its `declared` type. Others get a `type` that is spelled here, and as `holds` what
+        the catalog will say of it once it exists; the tables of the ledger are declared so too. Ends with
+        `reading(column)`: from a target what came is read back."""
+
+    def refused_names(self, names: Sequence[str]) -> dict[str, str]:
+        """Names that a table here cannot have side by side, and why: told before DDL would cut or refuse them."""
+        return {}
+
+    @abstractmethod
+    def create_table(self, name: TableName, columns: Sequence[Column], key: Sequence[str], index_on: str) -> list[Sql]:
+        """The DDL of a table of columns that were declared here. No index when `index_on` is empty."""
+
+    @abstractmethod
+    def add_column(self, table: TableName, column: Column) -> Sql:
+        """Nullable, since the rows that are there have no value for it yet."""
+
+    @abstractmethod
+    def widen_column(self, table: TableName, column: Column) -> Sql:
+        """Changes the type and nothing else. A database that cannot says so in `fits`, and is never asked."""
+
     def fits(self, source: Column, target: Column) -> str:
         """`same`, `wider` (every value fits), `widen` (after DDL), or the reason why it does not fit."""
+        wished = self.declare(source)
+        if (wished.type, wished.holds) == (target.declared, target.holds):
+            return "same"
+        verdict = takes(target.holds, source.holds)
+        if not verdict and wished.holds != source.holds:
+            verdict = takes(target.holds, wished.holds)
+        # A type that the target made for itself is its own affair, and is never altered.
+        if not verdict or (verdict == "widen" and target.in_target):
+            return f"{target.name} is {target.type} in the target and {source.type} in the source"
+        return "widen" if verdict == "widen" else "wider"
 
-    @abstractmethod
     def text_of(self, statement: Sql) -> str:
         """The statement as the server gets it."""
+        return render(statement, self.dialect)
 
     def require(self, feature: Feature, *, for_: str, instead: str) -> None:
         """Refuse before work starts when this database lacks the feature."""
@@ -100,14 +139,23 @@ class Database(ABC):
 
 
 class Session(ABC):
-    """One open connection. Closing it rolls back what was not committed."""
+    """One open connection. Closing it rolls back what was not committed. It may pass from thread to thread, but has one
+    user at a time.
+
+    Whatever the driver raises becomes one of ours: Transient (a deadlock, a lost connection: the whole unit may be
+    repeated), OutcomeUnknown (a commit without an answer), MissingObject, else DatabaseError. No message holds a row's
+    values.
+    """
+
+    database: Database
 
     @abstractmethod
-    def query(self, statement: Sql) -> list[tuple[object, ...]]: ...
+    def query(self, statement: Sql) -> list[tuple[object, ...]]:
+        """Whole numbers come as int, texts as str, nulls as None."""
 
     @abstractmethod
-    def query_of_user(self, statement: Sql) -> list[tuple[object, ...]]:
-        """A query that a user wrote: names without a schema mean what they mean to this login."""
+    def texts_of_user(self, query: str) -> list[str | None]:
+        """The first column of a query that a user wrote: names without a schema mean what they mean to this login."""
 
     @abstractmethod
     def execute(self, statement: Sql) -> int:
@@ -115,7 +163,8 @@ class Session(ABC):
 
     @abstractmethod
     def transaction(self) -> AbstractContextManager[None]:
-        """Commits at the end, rolls back on any error. Raises OutcomeUnknown when the commit got no answer."""
+        """Commits at the end, rolls back on any error; never nested. Raises OutcomeUnknown when the commit got no
+        answer. DDL may stand in it, and may commit what was before it."""
 
     @abstractmethod
     def close(self) -> None: ...
@@ -129,19 +178,24 @@ class Session(ABC):
 
     @abstractmethod
     def identity(self) -> str:
-        """Tells this database from every other, also from a copy of it restored elsewhere."""
+        """Tells this database from every other, also from a copy of it restored elsewhere. The same after a restart,
+        and 200 characters at most."""
 
     @abstractmethod
     def shapes(self, names: Sequence[TableName]) -> dict[TableName, Shape]:
-        """The tables among `names` that exist and may be seen, in one round trip. Case is settled leniently."""
+        """The tables among `names` that exist and may be seen, in few round trips. Case is settled leniently
+        (`model.names.spelled`): the keys are the names as they were asked, a shape has the real one.
+
+        Of indexes only those that can tell the next greater value; an estimate of 0 rows means that nobody knows."""
 
     @abstractmethod
     def tables(self) -> list[TableName]:
-        """Every table of the user's schemas."""
+        """Every table of the user's schemas, Tidegate's own aside."""
 
     @abstractmethod
-    def partition_kind(self, column: Column) -> Kind | None:
-        """How values of this column are ordered; None when it cannot be a partition column."""
+    def partition_values(self, table: TableName, column: Column, *, indexed: bool, limit: int) -> list[str]:
+        """The text of every value that the column has, nulls aside; at most `limit` of them, in any order.
+        By seeks where an index starts with it, so that no row is read twice; else by reading the table once."""
 
     @abstractmethod
     def now(self) -> str:
@@ -151,29 +205,38 @@ class Session(ABC):
 
     @abstractmethod
     def read(self, request: ReadRequest) -> Iterator[pa.RecordBatch]:
-        """Raises NotNative when a value does not fit the type that its column rests as."""
+        """Batches of exactly `arrow_schema(request.columns, request.text_columns)`; none when there are no rows.
+
+        A target's column says in `stands_for` what the source's holds, and is read as that: a truth from numbers
+        (where neither 0 nor 1 must not pass for one), a padded text from one without blanks. Raises NotNative when a
+        value does not fit the type that its column rests as. Whoever stops early leaves the session usable."""
 
     @abstractmethod
-    def write(self, table: TableName, batches: Iterator[pa.RecordBatch]) -> int:
-        """Bulk-load into the columns that the batches name; the number of rows. Joins an open transaction."""
+    def write(self, table: TableName, columns: Sequence[Column], batches: Iterator[pa.RecordBatch]) -> int:
+        """Bulk-load batches of these columns, in this order; the number of rows. Joins an open transaction.
+
+        A column may come as text, or as another type that `fits` allowed. What the server would change in silence (a
+        NaN, a character that it lacks) raises ValueProblem with the column's name: a proof by counts would not see it.
+        """
 
     # Snapshots and locks
 
     @abstractmethod
     def export_snapshot(self) -> str:
-        """Opens a read-only transaction and names its snapshot; valid until this session closes."""
+        """Opens a read-only transaction in which all reads agree, and names its snapshot; valid until this session
+        closes. Without `Feature.EXPORTED_SNAPSHOT` each task opens one of its own, and the name is empty."""
 
-    @abstractmethod
     def use_snapshot(self, snapshot: str) -> None:
         """Opens a read-only transaction on another session's snapshot."""
+        raise Unsupported(f"{self.database.label} has no {Feature.EXPORTED_SNAPSHOT.value}.")
 
     @abstractmethod
     def try_lock(self, name: str) -> bool:
-        """A lock that lives as long as this session."""
+        """A lock that lives as long as this session, over commits and rollbacks, and ends with its process."""
 
     @abstractmethod
     def lock_in_transaction(self, name: str) -> None:
-        """Waits for a lock that lives as long as the open transaction."""
+        """Waits for a lock that lives as long as the open transaction. Raises Transient when that takes too long."""
 
     def __enter__(self) -> Session:
         return self

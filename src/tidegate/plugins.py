@@ -30,11 +30,10 @@ class PluginInfo:
 
 def database(connection: Connection) -> Database:
     """The database of this kind, at this place. Nothing is connected yet."""
-    for found in entry_points(group="tidegate.databases"):
-        if found.name == connection.kind:
+    if connection.kind not in _modules("databases"):
+        for found in entry_points(group="tidegate.databases", name=connection.kind):
             made: type[Database] = found.load()
             return made(connection)
-    if connection.kind not in _modules("databases"):
         known = ", ".join(_modules("databases"))
         raise Unsupported(
             f"{connection.kind} is not a database that is installed here.",

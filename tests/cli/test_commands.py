@@ -104,8 +104,9 @@ def test_init_proposes_what_plan_understands(project, monkeypatch):
     assert proposed.exit_code == 0, proposed.output
     text = Path("new.yml").read_text()
     assert "partition_column: COBID" in text
-    assert "# COBID is indexed and has 12 values, 20240101 to 20240112" in text
-    assert "# currencies: not proposed;" in text
+    assert "# COBID (integer) is a usual name for a reporting day; an index starts with it" in text
+    assert "  # currencies:\n" in text
+    assert "  #   kind: static" in text
     assert call("plan", "-c", "new.yml").exit_code == 0
 
 

@@ -7,16 +7,22 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 from psycopg import sql
 
+from conformance.journey import FROM, Journey, MysqlSide, Outcome, PostgresqlSide, Road, Side, Traveller
+from conformance.servers import mariadb
 from conformance.servers.postgresql import SERVERS, SETUP, Absent, Gaps, Sample, Server, running
 from kit.copies import Copier
+from kit.mysql_witness import MysqlWitness
 from kit.one_process import OneProcess
 from kit.witness import Witness
 from tidegate import Tidegate
+
+if TYPE_CHECKING:
+    from tidegate.demo.embedded import EmbeddedPostgres
 
 GAPS = pytest.StashKey[Gaps]()
 RAN = pytest.StashKey[dict[str, str]]()
@@ -159,3 +165,75 @@ def samples_here(pair: Pair, request: pytest.FixtureRequest):
 
 def public(name: str) -> sql.Identifier:
     return sql.Identifier("public", name)
+
+
+# Between databases
+
+
+@pytest.fixture(scope="session", params=mariadb.SERVERS)
+def roads_or_absence(
+    request: pytest.FixtureRequest, postgres: EmbeddedPostgres, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Roads | Absent]:
+    with ExitStack() as stack:
+        try:
+            found = stack.enter_context(mariadb.running(request.param))
+        except Absent as absence:
+            yield absence
+            return
+        request.config.stash[RAN][found.name] = found.version
+        yield Roads(found, Server("embedded 18", postgres.url()), tmp_path_factory, stack)
+
+
+@pytest.fixture
+def roads(roads_or_absence: Roads | Absent, gaps: Callable[[str], NoReturn]) -> Roads:
+    if isinstance(roads_or_absence, Absent):
+        gaps(str(roads_or_absence))
+    return roads_or_absence
+
+
+class Roads:
+    """A PostgreSQL and a MySQL or MariaDB server, with two databases on each, and what happened between them so far."""
+
+    def __init__(
+        self, mysql: mariadb.Server, postgresql: Server, folders: pytest.TempPathFactory, stack: ExitStack
+    ) -> None:
+        self.mysql, self.postgresql = mysql, postgresql
+        self._folders, self._stack = folders, stack
+        self._sides: dict[tuple[str, str], Side] = {}
+        self._happened: dict[tuple[Road, str], list[Outcome]] = {}
+
+    def side(self, kind: str, role: str) -> Side:
+        if (kind, role) not in self._sides:
+            self._sides[kind, role] = self._mysql() if kind == "mysql" else self._postgresql()
+        return self._sides[kind, role]
+
+    def _mysql(self) -> Side:
+        url = self._stack.enter_context(self.mysql.database())
+        return MysqlSide(self._stack.enter_context(MysqlWitness(url)))
+
+    def _postgresql(self) -> Side:
+        extensions = EXTENSIONS & self.postgresql.abilities
+        url = self._stack.enter_context(self.postgresql.database(extensions=extensions))
+        witness = self._stack.enter_context(Witness(url))
+        for statement in SETUP:
+            witness.do(statement)
+        return PostgresqlSide(witness)
+
+    def ends(self, road: Road) -> tuple[Side, Side]:
+        return self.side(road.source, "source"), self.side(road.target, "target")
+
+    def lake(self) -> Path:
+        return self._folders.mktemp("lake")
+
+    def travellers(self, road: Road, family: str) -> list[Traveller]:
+        """Those of the family that this server has."""
+        server = self.mysql if road.source == "mysql" else self.postgresql
+        families, traveller = FROM[road.source]
+        return [traveller(sample, road.target) for sample in families[family] if not sample.missing_on(server)]
+
+    def happened(self, road: Road, family: str) -> list[Outcome]:
+        """What became of a family on this road; they travel once."""
+        if (road, family) not in self._happened:
+            journey = Journey(*self.ends(road), self.lake())
+            self._happened[road, family] = journey.travel(self.travellers(road, family))
+        return self._happened[road, family]

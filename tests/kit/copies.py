@@ -34,6 +34,7 @@ class Copier:
         """Replaces nothing: the rows are added. Returns the rows of each batch."""
         shape = self.reading.shapes([table])[table]
         request = ReadRequest(shape.name, shape.columns, batch=batch)
+        target = self.writing.shapes([table])[table]
         sizes: list[int] = []
 
         def counted(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -44,7 +45,7 @@ class Copier:
         def work(request: ReadRequest) -> dict[str, int]:
             sizes.clear()
             with self.writing.transaction():
-                return {"rows": self.writing.write(table, counted(self.reading.read(request)))}
+                return {"rows": self.writing.write(table, target.columns, counted(self.reading.read(request)))}
 
         written = with_text_where_needed(request, work)["rows"]
         assert written == sum(sizes)

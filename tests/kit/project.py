@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 import yaml
 from psycopg import sql
 
+from kit import sides
+from kit.sides import Rows, ask, rows_of
 from kit.witness import Witness
 from tidegate import Tidegate
 
@@ -30,32 +32,6 @@ TESTS = Path(__file__).parents[1]
 ROWS = 200
 MONDAY, TUESDAY, WEDNESDAY, THURSDAY, FRIDAY, SATURDAY, SUNDAY = range(20240101, 20240108)
 FIVE_DAYS = (MONDAY, TUESDAY, WEDNESDAY, THURSDAY, FRIDAY)
-
-Rows = Counter[tuple[object, ...]]
-
-# No key, and the first two rows of a day are the same: a row that is lost or doubled shows.
-CREATE = """
-CREATE TABLE trades (
-    cob integer, id bigint NOT NULL, amount numeric(38,18), note text, traded_at timestamp, load_id bigint
-);
-CREATE INDEX ON trades (cob)
-"""
-_FILL = """
-INSERT INTO trades (cob, id, amount, note, traded_at, load_id)
-SELECT %s::int, number, number * 1.000000000000000001 + %s::int,
-       (ARRAY[NULL, '', 'naïve ✓ 山田', E'two\nlines\t"quoted", 100%%', '\\.'])[1 + number %% 5],
-       timestamp '2024-01-01 07:00' + number * interval '1.000001 s', 1
-FROM (SELECT greatest(generate_series(%s::int, %s::int), 2)) AS numbers (number)
-"""
-_COLUMNS = """
-SELECT attname FROM pg_attribute
-WHERE attrelid = 'trades'::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attname
-"""
-_COUNTS = "SELECT cob, count(*) FROM trades WHERE cob = ANY(%s) GROUP BY cob"
-_LEDGER = """
-SELECT DISTINCT ON (value_text) value_text, generation, kind, row_total
-FROM tidegate.ledger WHERE table_name = 'public.trades' ORDER BY value_text, generation DESC
-"""
 
 
 @dataclass
@@ -95,21 +71,17 @@ class Story:
 
     def fill(self, *days: int, first: int = 1, last: int = ROWS) -> None:
         """Days arrive in the source, with trades of these numbers."""
-        with Witness(self.source) as source:
-            for day in days:
-                source.do(_FILL, day, day, first, last)
+        sides.fill(self.source, days, first, last)
 
     def restate(self, day: int) -> None:
         """The same number of rows, with other amounts, under the next load."""
         self.in_source("UPDATE trades SET amount = amount + 1, load_id = load_id + 1 WHERE cob = %s", day)
 
     def in_source(self, statement: str, *values: object) -> None:
-        with Witness(self.source) as source:
-            source.do(statement, *values)
+        sides.do(self.source, statement, *values)
 
     def in_target(self, statement: str, *values: object) -> None:
-        with Witness(self.target) as target:
-            target.do(statement, *values)
+        sides.do(self.target, statement, *values)
 
     # Looking
 
@@ -120,11 +92,11 @@ class Story:
         return rows_of(self.target, days)
 
     def counts_in_target(self) -> dict[int, int]:
-        return dict(ask(self.target, "SELECT cob, count(*) FROM trades GROUP BY cob ORDER BY cob"))
+        return sides.counts_of(self.target)
 
     def ledger(self) -> dict[int, tuple[int, str, int]]:
         """The newest word on each value: its generation, its kind and its rows."""
-        return {int(value): (generation, kind, rows) for value, generation, kind, rows in ask(self.target, _LEDGER)}
+        return sides.ledger_of(self.target)
 
     def writers(self) -> set[str]:
         """The transactions that wrote what the target holds: the same ones as before when nobody touched it."""
@@ -153,7 +125,7 @@ class Story:
         assert_same_rows(self.rows_in_target(), expected)
         assert self.lake_files() == [self.lake_file(day) for day in days]
         assert_same_rows(self.rows_in_lake(*days), expected)
-        counted = dict(ask(self.source, _COUNTS, list(days)))
+        counted = sides.counts_of(self.source, days)
         standing = {day: rows for day, (_, kind, rows) in self.ledger().items() if kind == "loaded"}
         assert standing == counted
         assert self.tidegate().verify().outcome == "equal"
@@ -166,33 +138,12 @@ def assert_same_rows(found: Rows, expected: Rows) -> None:
     assert not added, f"{added.total()} rows too many, such as {next(iter(added))}"
 
 
-def ask(url: str, statement: str, *values: object) -> list[Any]:
-    with Witness(url) as witness:
-        return witness.ask(statement, *values)
-
-
-def rows_of(url: str, days: Sequence[int] = ()) -> Rows:
-    """Every row, or those of some days, with its columns in the order of their names."""
-    with Witness(url) as witness:
-        names = sql.SQL(", ").join(sql.Identifier(str(name)) for (name,) in witness.ask(_COLUMNS))
-        every = sql.SQL("SELECT {} FROM trades").format(names)
-        if not days:
-            return Counter(witness.ask(every))
-        return Counter(witness.ask(sql.SQL("{} WHERE cob = ANY(%s)").format(every), list(days)))
-
-
 def copy_database(postgres: EmbeddedPostgres, original: str, name: str) -> str:
     """The URL of a copy, as a restored backup would be."""
     statement = sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(original))
     with Witness(postgres.url()) as witness:
         witness.do(statement)
     return postgres.url(name)
-
-
-def sessions_of(url: str) -> list[str]:
-    """The names under which Tidegate is connected to this database."""
-    statement = "SELECT application_name FROM pg_stat_activity WHERE datname = current_database()"
-    return [name for (name,) in ask(url, statement) if name.startswith("tidegate ")]
 
 
 def cli(*arguments: object, environment: Mapping[str, str] | None = None, **options: Any) -> tuple[int, str, str]:
@@ -214,6 +165,5 @@ def child(*arguments: object, environment: Mapping[str, str] | None = None, **op
         text=True,
         start_new_session=True,
         # Whoever starts the tests in the background of a shell ignores Ctrl-C, and so would all children.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-        **options,
+        **{"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL), **options},
     )

@@ -31,6 +31,10 @@ class Witness:
     def do(self, statement: str | sql.Composable, *values: object) -> None:
         self._connection.execute(statement, values or None)
 
+    def do_many(self, statement: str, rows: Sequence[Sequence[object]]) -> None:
+        with self._connection.transaction(), self._connection.cursor() as cursor:
+            cursor.executemany(statement, rows)
+
     def ask(self, statement: str | sql.Composable, *values: object) -> list[tuple[object, ...]]:
         return self._connection.execute(statement, values or None).fetchall()
 

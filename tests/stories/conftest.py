@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kit.project import CREATE, FIVE_DAYS, Story
+from kit import sides
+from kit.project import FIVE_DAYS, Story
 from kit.witness import Witness
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def stories(
         made.extend((f"{name}_prod", f"{name}_uat"))
         prod, uat = (postgres.create_database(database) for database in made[-2:])
         story = Story(prod, uat, tmp_path_factory.mktemp("lake"), spark)
-        story.in_source(CREATE)
+        sides.create(story.source)
         story.fill(*FIVE_DAYS)
         return story
 
@@ -57,6 +58,6 @@ def story(everyday: Story, tmp_path_factory: pytest.TempPathFactory) -> Story:
         with Witness(url) as witness:
             witness.do(EMPTY)
     fresh = Story(everyday.source, everyday.target, tmp_path_factory.mktemp("lake"), everyday.spark)
-    fresh.in_source(CREATE)
+    sides.create(fresh.source)
     fresh.fill(*FIVE_DAYS)
     return fresh

@@ -17,10 +17,11 @@ from urllib.parse import quote, urlsplit, urlunsplit
 import pytest
 from psycopg import sql
 
-from kit import processes
+from kit import processes, sides
 from kit.meanwhile import At
-from kit.project import CREATE, FIVE_DAYS, MONDAY, SATURDAY, Story, ask, child, cli
+from kit.project import FIVE_DAYS, MONDAY, SATURDAY, Story, child, cli
 from kit.proxy import Wire
+from kit.sides import ask
 from kit.witness import Witness
 from tidegate.errors import DatabaseError, RunFailed
 
@@ -366,7 +367,7 @@ def fragile(login: str) -> Iterator[EmbeddedPostgres]:
 def test_a_server_that_goes_away(fragile: EmbeddedPostgres, spark: SparkSession, tmp_path: Path, place: str, harm: str):
     name = f"{harm}_{place.replace(' ', '_')}"
     story = Story(fragile.create_database(f"{name}_prod"), fragile.create_database(f"{name}_uat"), tmp_path, spark)
-    story.in_source(CREATE)
+    sides.create(story.source)
     story.fill(*FIVE_DAYS)
 
     with pytest.raises((RunFailed, DatabaseError)) as failed:

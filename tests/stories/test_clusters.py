@@ -12,7 +12,8 @@ import pytest
 
 from kit import processes
 from kit.processes import wait_until
-from kit.project import FIVE_DAYS, FRIDAY, THURSDAY, Story, ask, child
+from kit.project import FIVE_DAYS, FRIDAY, THURSDAY, Story, child
+from kit.sides import ask
 
 pytestmark = [
     pytest.mark.postgres,

@@ -12,7 +12,8 @@ import pytest
 from kit import processes
 from kit.crash import Recorder
 from kit.processes import wait_until
-from kit.project import FRIDAY, SATURDAY, THURSDAY, TUESDAY, WEDNESDAY, Story, child, sessions_of
+from kit.project import FRIDAY, SATURDAY, THURSDAY, TUESDAY, WEDNESDAY, Story, child
+from kit.sides import sessions_of
 
 pytestmark = [
     pytest.mark.postgres,

@@ -19,7 +19,8 @@ import pytest
 
 from kit import processes
 from kit.processes import wait_until
-from kit.project import FIVE_DAYS, Story, child, sessions_of
+from kit.project import FIVE_DAYS, Story, child
+from kit.sides import sessions_of
 
 pytestmark = [
     pytest.mark.postgres,

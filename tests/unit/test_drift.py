@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
 
 from tidegate.databases.postgresql import Postgresql
-from tidegate.databases.postgresql.types import rests_as
+from tidegate.databases.postgresql.types import holds
 from tidegate.errors import DriftStop, MissingObject
 from tidegate.model.columns import Column, Shape
 from tidegate.model.connection import Connection
@@ -22,14 +23,19 @@ _CATALOG_NAMES = {
     "integer": "int4",
     "bigint": "int8",
     "text": "text",
+    "character varying": "varchar",
+    "character": "bpchar",
     "date": "date",
     "timestamp without time zone": "timestamp",
+    "boolean": "bool",
 }
 
 
 def column(name: str, kind: str, **facts: bool | str) -> Column:
-    base = kind.partition("(")[0]
-    return Column(name, kind, rests_as(_CATALOG_NAMES.get(base, base), kind), **facts)  # type: ignore[arg-type]
+    below = str(facts.get("in_target", kind))
+    base = re.sub(r"\(.*?\)", "", below)
+    held = holds(_CATALOG_NAMES.get(base, base), below)
+    return Column(name, kind, held.rests_as, holds=held, database="postgresql", **facts)  # type: ignore[arg-type]
 
 
 COBID = column("cobid", "integer", nullable=False)
@@ -76,6 +82,9 @@ def test_columns_in_another_order_travel_in_the_sources_order():
         ("character varying(10)", "character varying"),
         ("character varying(10)", "text"),
         ("character varying", "text"),
+        ("text", "character varying"),
+        ("timestamp(3) without time zone", "timestamp without time zone"),
+        ("boolean", "smallint"),
     ],
 )
 def test_a_target_with_more_room_takes_a_narrower_source(source: str, target: str):
@@ -123,7 +132,7 @@ def test_a_new_column_is_added_and_may_be_null_since_old_rows_have_no_value_for_
         ("character varying(20)", "character varying(10)"),
         ("character varying", "character varying(10)"),
         ("text", "character varying(10)"),
-        ("text", "character varying"),
+        ("timestamp without time zone", "timestamp(3) without time zone"),
     ],
 )
 def test_a_source_that_became_wider_widens_the_target(source: str, target: str):
@@ -132,7 +141,7 @@ def test_a_source_that_became_wider_widens_the_target(source: str, target: str):
 
 
 def test_a_wider_partition_column_is_widened_like_any_other():
-    wide = replace(COBID, type="bigint", rests_as="int64")
+    wide = column("cobid", "bigint", nullable=False)
     drift = compare("orders", Shape(ORDERS, (wide, NOTE)), shape(NOTE), ORDERS, DATABASE, wide)
     assert ddl(drift) == ['ALTER TABLE "public"."orders" ALTER COLUMN "cobid" TYPE bigint']
 
@@ -238,7 +247,6 @@ def test_other_comings_and_goings_do_not_look_renamed(source: list[Column], targ
         ("text", "integer"),
         ("date", "timestamp without time zone"),
         ("timestamp without time zone", "timestamp with time zone"),
-        ("timestamp without time zone", "timestamp(3) without time zone"),
         ("numeric(18,2)", "numeric(18,4)"),
         ("numeric(18,4)", "numeric(18,2)"),
         ("numeric", "numeric(18,2)"),
@@ -301,3 +309,13 @@ def test_a_domain_and_the_type_below_it_are_the_same(source: Column, target: Col
 def test_a_domain_of_the_target_is_never_altered():
     with pytest.raises(DriftStop, match=r"rate is public\.rate in the target and bigint in the source"):
         verdict(shape(column("rate", "bigint")), shape(column("rate", "public.rate", in_target="integer")))
+
+
+def test_a_null_that_the_target_would_refuse_is_told_before():
+    drift = verdict(shape(NOTE), shape(column("note", "text", nullable=False)))
+    assert Notice("a null would be refused by the target: note", severity="warning") in drift.notices
+
+
+def test_a_target_without_transactions_stops():
+    with pytest.raises(DriftStop, match="without transactions"):
+        verdict(shape(NOTE), replace(shape(NOTE), transactional=False))

@@ -72,7 +72,7 @@ def replace(
             book.record(work.entry)
             return "equal already"
         session.execute(delete_value(work.request.table, work.column, work.value))
-        written = session.write(work.request.table, batches())
+        written = session.write(work.request.table, work.request.columns, batches())
         _prove(work, written, receipt_of)
         book.record(work.entry)
     return "loaded"

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tidegate.model.names import TableName
+from tidegate.model.types import UNKNOWN, Type
 
 
 @dataclass(frozen=True)
 class Column:
     """One column of one table.
 
-    `type` is spelled as its database spells it. `rests_as` is the type in the lake: int16, int32, int64,
-    bool, float32, float64, decimal(p,s), date, time, timestamp, timestamptz, binary, string, or `text`: the
-    canonical text of a value that Arrow cannot hold exactly.
+    `type` is spelled as its database spells it, `holds` says the same in words of no database, and `rests_as` is
+    the type in the lake (`model/types.py`).
     """
 
     name: str
@@ -26,10 +26,21 @@ class Column:
     has_default: bool = False
     in_target: str = ""
     """How another database of the same kind would declare it, where `type` names something local."""
+    holds: Type = UNKNOWN
+    database: str = ""
+    """The kind of database that it is a column of."""
+    collation: str = ""
+    """Where its database has several and this column is of text."""
+    stands_for: Type | None = None
+    """Of a target's column: what the source's holds, and so what is to be read back from it."""
 
     @property
     def declared(self) -> str:
         return self.in_target or self.type
+
+    def reading(self, source: Column) -> Column:
+        """This column of a target, read as what came from the source's."""
+        return replace(self, rests_as=source.rests_as, stands_for=source.holds)
 
 
 @dataclass(frozen=True)
@@ -39,10 +50,19 @@ class Shape:
     name: TableName
     columns: tuple[Column, ...]
     primary_key: tuple[str, ...] = ()
+    unique_keys: tuple[tuple[str, ...], ...] = ()
     indexes: tuple[tuple[str, ...], ...] = ()
     row_estimate: int = 0
     triggers: tuple[str, ...] = ()
+    references: tuple[str, ...] = ()
+    """The tables that its foreign keys name."""
     referenced_by: tuple[str, ...] = ()
+    partitioned_by: str = ""
+    """How the server itself partitions it; empty when it does not."""
+    transactional: bool = True
+    """False where a rollback would leave its rows as they are."""
+    readable: bool = True
+    """False when the login may see the table but not its rows."""
 
     def exactly(self, name: str) -> Column | None:
         return next((column for column in self.columns if column.name == name), None)

@@ -8,6 +8,7 @@ from posixpath import normpath
 from urllib.parse import quote
 
 _LOOPBACK = "localhost"
+_MYSQL = "mysql"
 _SECRET_WORDS = ("password", "secret", "token", "scram_")
 
 
@@ -15,9 +16,11 @@ _SECRET_WORDS = ("password", "secret", "token", "scram_")
 class Connection:
     """A database and a login. `str`, `repr` and `display` hold no secret; `password` does.
 
-    `host` is a name, an address without brackets, or the folder of a Unix socket (it starts with `/`).
+    `host` is a name, an address without brackets, or a Unix socket (it starts with `/`): for PostgreSQL the folder
+    that holds it, for MySQL and MariaDB, which are both of kind `mysql`, the file itself. `port` is part of the name
+    of a PostgreSQL socket, and means nothing for a MySQL one, whose path is the option `unix_socket` as well.
     An empty `user` or `password` leaves the choice to the driver (.pgpass, PGPASSWORD, peer login).
-    `options` go to the driver under the names that it knows (sslmode, connect_timeout).
+    `options` are libpq's for PostgreSQL (sslmode, connect_timeout), and those of `config/urls/mysql.py` for MySQL.
     """
 
     kind: str
@@ -34,7 +37,9 @@ class Connection:
         login = f"{quote(self.user, safe='')}@" if self.user else ""
         database = quote(self.database, safe="")
         if is_socket(self.host):
-            return f"{self.kind}://{login}/{database}?host={quote(self.host)}&port={self.port}"
+            path = quote(self.host)
+            socket = f"unix_socket={path}" if self.kind == _MYSQL else f"host={path}&port={self.port}"
+            return f"{self.kind}://{login}/{database}?{socket}"
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{self.kind}://{login}{host}:{self.port}/{database}"
 
@@ -56,9 +61,16 @@ class Connection:
         Names are compared, not resolved: two DNS names of one server count as two places. The case of
         the database's name is ignored, since a refusal too many is cheaper than a source overwritten.
         """
-        if (self.port, self.database.casefold()) != (other.port, other.database.casefold()):
+        if (self.kind, self.database.casefold()) != (other.kind, other.database.casefold()):
+            return False
+        if self.port != other.port and not (self._hides_its_port or other._hides_its_port):
             return False
         return any(_same_host(mine, theirs) for mine in self.hosts for theirs in other.hosts)
+
+    @property
+    def _hides_its_port(self) -> bool:
+        """A MySQL socket may belong to the server of any port of this machine."""
+        return self.kind == _MYSQL and is_socket(self.host)
 
     def __repr__(self) -> str:
         return f"Connection({self.display!r})"
@@ -68,7 +80,7 @@ class Connection:
 
 
 def is_socket(host: str) -> bool:
-    """Whether this is the folder of a Unix socket, or an abstract one, which starts with `@`."""
+    """Whether this is a Unix socket: a path, or an abstract one of PostgreSQL, which starts with `@`."""
     return host.startswith(("/", "@"))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 _PART = re.compile(r'"((?:[^"]|"")*)"|([^".]+)')
@@ -40,6 +41,16 @@ class TableName:
     def within(self, default_schema: str) -> TableName:
         """The same name with the schema filled in. `dbo` means the default schema everywhere."""
         return TableName(default_schema, self.name) if self.schema in ("", "dbo") else self
+
+
+def spelled(names: Iterable[TableName], there: Iterable[TableName]) -> dict[TableName, TableName]:
+    """For each name the table of exactly this spelling, else the only one that differs in case."""
+    exact = set(there)
+    by_case: dict[str, list[TableName]] = {}
+    for name in exact:
+        by_case.setdefault(str(name).lower(), []).append(name)
+    found = {name: [name] if name in exact else by_case.get(str(name).lower(), []) for name in names}
+    return {name: alike[0] for name, alike in found.items() if len(alike) == 1}
 
 
 def _shown(part: str) -> str:

@@ -12,11 +12,14 @@
 | the target has a column of its own             | go when it may stay empty, else stop                        |
 | the target computes a column                   | go, the column is left out                                  |
 | columns stand in another order                 | go                                                          |
+| the source allows nulls, the target does not   | go, with a warning: a null would be refused                 |
+| a new name that the target cannot have         | stop: it would be cut or refused                            |
+| the target table has no transactions           | stop: a load could end half done                            |
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tidegate.errors import DriftStop, MissingObject
 from tidegate.interfaces import Database
@@ -44,9 +47,12 @@ def compare(
     partition: Column,
 ) -> Drift:
     """Raises DriftStop. `partition` is the source's partition column."""
+    _stop_at_refused_names(table, source, target, target_name, database)
     if target is None:
-        statements = database.create_table(target_name, source, source.columns, partition.name)
+        declared = [database.declare(column) for column in source.columns]
+        statements = database.create_table(target_name, declared, source.primary_key, partition.name)
         return Drift(source.columns, _change(database, statements, "the target table does not exist yet"))
+    _stop_without_transactions(table, target)
     _require_partition_column(table, target, partition)
     pairs = [(column, target.exactly(column.name)) for column in source.columns]
     travelling = tuple(column for column, twin in pairs if twin is None or not twin.generated)
@@ -57,6 +63,31 @@ def compare(
     notices = tuple(_notices(target, source, partition))
     change = _change(database, statements, "the source's columns changed") if statements else None
     return Drift(travelling, change, notices)
+
+
+def _stop_at_refused_names(
+    table: str, source: Shape, target: Shape | None, target_name: TableName, database: Database
+) -> None:
+    columns = database.refused_names([column.name for column in source.columns])
+    there = {column.name for column in target.columns} if target is not None else set()
+    refused = [f"column {name}: {why}" for name, why in columns.items() if name not in there]
+    if target is None:
+        refused += [f"table {name}: {why}" for name, why in database.refused_names([target_name.name]).items()]
+    if refused:
+        raise DriftStop(
+            f"{table}: {database.label} cannot have such a name in the target ({'; '.join(refused)}).",
+            "Nothing was written.",
+            "Rename it in the source (a view will do), or choose another `target_table`.",
+        )
+
+
+def _stop_without_transactions(table: str, target: Shape) -> None:
+    if not target.transactional:
+        raise DriftStop(
+            f"{table}: {target.name} in the target is of an engine without transactions: a load could end half done.",
+            "Nothing was written.",
+            "Convert the table to an engine that has them, or load into another table with `target_table`.",
+        )
 
 
 def _stop_at_other_spellings(table: str, source: Shape, target: Shape) -> None:
@@ -76,11 +107,13 @@ def _statements(table: str, target: Shape, travelling: tuple[Column, ...], datab
     for column in travelling:
         twin = target.exactly(column.name)
         if twin is None:
-            statements.append(database.add_column(target.name, column))
+            statements.append(database.add_column(target.name, database.declare(column)))
             continue
         verdict = database.fits(column, twin)
         if verdict == "widen":
-            statements.append(database.widen_column(target.name, column))
+            statements.append(
+                database.widen_column(target.name, replace(database.declare(column), nullable=twin.nullable))
+            )
         elif verdict not in ("same", "wider"):
             raise DriftStop(
                 f"{table}: {verdict}; values could change on the way.",
@@ -131,6 +164,9 @@ def _notices(target: Shape, source: Shape, partition: Column) -> list[Notice]:
     computed = [column.name for column in target.columns if column.generated and source.exactly(column.name)]
     if computed:
         notices.append(Notice(f"computed by the target, left out of load and proof: {', '.join(computed)}"))
+    strict = [one.name for one in source.columns if one.nullable and _refuses_nulls(target.exactly(one.name))]
+    if strict:
+        notices.append(Notice(f"a null would be refused by the target: {', '.join(strict)}", severity="warning"))
     if target.triggers:
         notices.append(Notice(f"triggers fire on the target: {', '.join(target.triggers)}"))
     if target.referenced_by:
@@ -143,6 +179,10 @@ def _notices(target: Shape, source: Shape, partition: Column) -> list[Notice]:
     if not target.indexed(partition.name):
         notices.append(Notice(f"no index of the target starts with {partition.name}: every load scans the table"))
     return notices
+
+
+def _refuses_nulls(column: Column | None) -> bool:
+    return column is not None and not column.nullable and not column.generated
 
 
 def _change(database: Database, statements: list[Sql], why: str) -> ChangeSchema:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tidegate.errors import LakeError, NotNative
+from tidegate.errors import LakeError, NotNative, Transient
 from tidegate.interfaces import Database, ReadRequest, Session
 from tidegate.lakes.parquet import FileWriter
 from tidegate.model.receipt import Receipt
@@ -34,6 +34,8 @@ class LandSlice:
     name: str
     about: dict[str, Any] = field(default_factory=dict)
     """Facts for the footer that are known before reading."""
+    steady: Sql | None = None
+    """Where the table has no transactions: what must be the same before and after, or rows moved meanwhile."""
     proven_by: str = ""
     """A hash that the rows must have to count as proven, where they do not come from the source itself."""
 
@@ -44,12 +46,20 @@ class LandSlice:
 
     def _land(self, request: ReadRequest, attempt: str, progress: Progress) -> Facts:
         with self.database.connect("land", read_only=True) as session:
-            session.use_snapshot(self.snapshot) if self.snapshot else session.export_snapshot()
+            # Before the snapshot is taken: a file must not claim to be newer than what it shows.
             read_at = self.read_at or session.now()
+            session.use_snapshot(self.snapshot) if self.snapshot else session.export_snapshot()
             newest = session.query(self.newest)[0][0] if self.newest is not None else None
+            before = self._fingerprint(session)
             path = self.folder / f"{self.name}.{attempt}.parquet"
             about = {**self.about, "read_at": read_at, "newest": newest}
             receipt, size = _write(path, request, session.read(request), progress, about, self.proven_by)
+            if self._fingerprint(session) != before:
+                raise Transient(
+                    f"{request.table}: rows came or went while they were read, and its engine has no snapshots.",
+                    "Nothing was published.",
+                    "Run again when nobody writes to it, or convert the table to a transactional engine.",
+                )
         return {
             "file": str(path),
             "rows": receipt.rows,
@@ -58,6 +68,9 @@ class LandSlice:
             "text_columns": list(request.text_columns),
             "newest": newest,
         }
+
+    def _fingerprint(self, session: Session) -> object:
+        return session.query(self.steady) if self.steady is not None else None
 
 
 def _write(

@@ -18,7 +18,6 @@ from tidegate.model.scope import Scope
 from tidegate.model.values import Value
 from tidegate.runs.tables import UNTOUCHED, ResolvedTable
 from tidegate.sql import partitions
-from tidegate.sql.text import raw, sql
 from tidegate.state.ledger import Ledger
 
 MOST_VALUES = 100_000
@@ -78,15 +77,14 @@ def look(table: ResolvedTable, at: Witnesses, *, count_all: bool = False) -> Par
 
 
 def _distinct(table: ResolvedTable, session: Session, name: TableName, column: Column, indexed: bool) -> list[Value]:
-    statement = partitions.distinct_by_index if indexed else partitions.distinct_by_scan
-    rows = session.query(statement(name, column, MOST_VALUES + 1))
-    if len(rows) > MOST_VALUES:
+    texts = session.partition_values(name, column, indexed=indexed, limit=MOST_VALUES + 1)
+    if len(texts) > MOST_VALUES:
         raise Unsupported(
             f"{table.key}: {column.name} has more than {MOST_VALUES:,} different values in {name}.",
             UNTOUCHED,
             "Partition by a coarser column, such as a business date.",
         )
-    values = [_value(table, name, row[0]) for row in rows]
+    values = [_value(table, name, text) for text in texts]
     if any(len(value.text) > LONGEST_VALUE for value in values):
         raise Unsupported(
             f"{table.key}: a value of {column.name} is longer than {LONGEST_VALUE} characters.", UNTOUCHED
@@ -130,8 +128,7 @@ def _ready(table: ResolvedTable, source: Session) -> frozenset[Value] | None:
     if query is None:
         return None
     bare = re.sub(r"[;\s]+$", "", query)
-    rows = source.query_of_user(sql("SELECT CAST(ready.value AS text) FROM ({query}) AS ready(value)", query=raw(bare)))
-    return frozenset(table.value(row[0]) for row in rows if row[0] is not None)
+    return frozenset(table.value(text) for text in source.texts_of_user(bare) if text is not None)
 
 
 def _to_count(

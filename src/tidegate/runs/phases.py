@@ -10,7 +10,7 @@ from tidegate.errors import Differences, TidegateError
 from tidegate.interfaces import ReadRequest
 from tidegate.lakes.parquet import stamp_of
 from tidegate.loads.replace_partition import Replacement
-from tidegate.model.columns import fingerprint
+from tidegate.model.columns import Column, fingerprint
 from tidegate.model.evidence import LedgerEntry
 from tidegate.model.plan import ChangeSchema, Land, Load, Remove
 from tidegate.model.report import StepOutcome
@@ -19,10 +19,11 @@ from tidegate.runs.landing import LandSlice
 from tidegate.runs.loading import LoadSlice
 from tidegate.runs.looking import path_of
 from tidegate.runs.planner import Planned
+from tidegate.runs.tables import ResolvedTable
 from tidegate.runs.work import Job, Snapshot, Work, guarded, outcome_of, run_jobs, snapshot_of, steps_of
 from tidegate.spark.slices import Facts
-from tidegate.sql.partitions import delete_value, newest_of_value
-from tidegate.sql.text import raw
+from tidegate.sql.partitions import counts, delete_value, newest_of_value
+from tidegate.sql.text import Sql, raw
 
 
 def change_schemas(work: Work, planned: list[Planned]) -> None:
@@ -80,6 +81,7 @@ def _land_slice(work: Work, one: Planned, step: Land, snapshot: Snapshot, number
         snapshot=snapshot.name if from_source else "",
         read_at=snapshot.taken_at if from_source else "",
         newest=newest_of_value(table.source.name, table.column, value, watched.name) if watched else None,
+        steady=_steady(table, value, watched) if from_source and not table.source.transactional else None,
         folder=work.lake.workspace(work.run),
         name=str(number),
         about={
@@ -93,6 +95,10 @@ def _land_slice(work: Work, one: Planned, step: Land, snapshot: Snapshot, number
         },
         proven_by="" if from_source or entry is None else entry.hash,
     )
+
+
+def _steady(table: ResolvedTable, value: Value, watched: Column | None) -> Sql:
+    return counts(table.source.name, table.column, [value], watched.name if watched else None)
 
 
 def _as_it_was_loaded(request: ReadRequest, entry: LedgerEntry | None) -> ReadRequest:

@@ -20,7 +20,7 @@ from tidegate.model.plan import Land, Load, Plan, Step, TablePlan
 from tidegate.runs.looking import Witnesses, look
 from tidegate.runs.sessions import SessionPool
 from tidegate.runs.tables import ResolvedTable, resolve
-from tidegate.state.ledger import SCHEMA, Ledger
+from tidegate.state.ledger import Ledger
 
 Ask = Callable[[ResolvedTable, PartitionEvidence], Request]
 
@@ -79,8 +79,9 @@ class Planner:
         with self._sources.session() as source, self._targets.session() as target:
             sources = source.shapes([one.source_table.within(self.source.default_schema) for one in settings])
             wanted = [one.target_table.within(self.target.default_schema) for one in settings]
-            targets = target.shapes([*wanted, TableName(SCHEMA, "ledger")])
-            has_ledger = targets.pop(TableName(SCHEMA, "ledger"), None) is not None
+            ledger = self.target.own_table("ledger")
+            targets = target.shapes([*wanted, ledger])
+            has_ledger = targets.pop(ledger, None) is not None
             if has_ledger and trust_ledger:
                 Ledger(target).require_own()
 
@@ -104,7 +105,7 @@ class Planner:
         table, seen = None, None
         try:
             with self._sources.session() as source, self._targets.session() as target:
-                table = resolve(settings, self.source, self.target, source, sources, targets)
+                table = resolve(settings, source, target, sources, targets)
                 ledger = Ledger(target) if has_ledger else None
                 at = Witnesses(source, target, self.lake, ledger, self.target.connection.display)
                 seen = look(table, at, count_all=count_all)

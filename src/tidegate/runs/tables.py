@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tidegate.config.project import PartitionTable
 from tidegate.errors import ConfigError, MissingObject, Unsupported
-from tidegate.interfaces import BatchSize, Database, ReadRequest, Session
+from tidegate.interfaces import BatchSize, Database, Feature, ReadRequest, Session
 from tidegate.model.columns import Column, Shape, fingerprint
 from tidegate.model.names import TableName
 from tidegate.model.plan import ChangeSchema, Notice
@@ -32,6 +32,8 @@ class ResolvedTable:
     target_column: Column
     kind: Kind
     columns: tuple[Column, ...]
+    target_columns: tuple[Column, ...]
+    """The same columns in the target, as they will be when the plan's DDL is done; each reads what the source's has."""
     schema_change: ChangeSchema | None
     notices: tuple[Notice, ...]
     lake_table: TableName
@@ -85,7 +87,7 @@ class ResolvedTable:
 
     def target_request(self, value: Value) -> ReadRequest:
         return ReadRequest(
-            self.target_name, self.columns, of_value(self.target_column, value), self._as_text, self.batch
+            self.target_name, self.target_columns, of_value(self.target_column, value), self._as_text, self.batch
         )
 
     @property
@@ -95,13 +97,18 @@ class ResolvedTable:
 
 def resolve(
     settings: PartitionTable,
-    source_db: Database,
-    target_db: Database,
     source: Session,
+    target_session: Session,
     sources: dict[TableName, Shape],
     targets: dict[TableName, Shape],
 ) -> ResolvedTable:
     """Raises MissingObject, Unsupported or DriftStop, each with what to do."""
+    source_db, target_db = source.database, target_session.database
+    target_db.require(
+        Feature.STREAM_IN_TRANSACTION,
+        for_="replacing a value together with its ledger row",
+        instead="Choose another target.",
+    )
     source_name = settings.source_table.within(source_db.default_schema)
     target_name = settings.target_table.within(target_db.default_schema)
     shape = sources.get(source_name)
@@ -111,10 +118,17 @@ def resolve(
             UNTOUCHED,
             _nearest(str(source_name), map(str, source.tables()), "Correct `source_table`, or grant SELECT on it."),
         )
+    _require_readable(settings, shape, "source")
     column = _column(settings, shape, settings.partition_column, "partition_column")
     if settings.restatement_column:
-        _column(settings, shape, settings.restatement_column, "restatement_column")
-    kind = source.partition_kind(column)
+        watched = _column(settings, shape, settings.restatement_column, "restatement_column")
+        if source_db.partition_kind(watched) is None:
+            raise Unsupported(
+                f"{settings.name}: {watched.name} is {watched.type}, whose greatest value cannot be told exactly.",
+                UNTOUCHED,
+                "Watch a column of an integer, decimal, date, timestamp or text type, or use `restatement: hash`.",
+            )
+    kind = source_db.partition_kind(column)
     if kind is None:
         raise Unsupported(
             f"{settings.name}: {column.name} is {column.type}, whose values have no exact order to partition by.",
@@ -122,8 +136,18 @@ def resolve(
             "Choose a column of an integer, decimal, date, timestamp or text type.",
         )
     target = targets.get(target_name)
+    if target is not None:
+        _require_readable(settings, target, "target")
     drift = compare(settings.name, shape, target, target_name, target_db, column)
-    in_target = target.exactly(column.name) if target is not None else None
+    in_target = tuple(_in_target(one, target, target_db) for one in drift.columns)
+    target_column = next((one for one in in_target if one.name == column.name), target_db.declare(column))
+    if target_db.partition_kind(target_column) is not kind:
+        raise Unsupported(
+            f"{settings.name}: {column.name} is {column.type} in the source and {target_column.type} in the target,"
+            " whose values have another order.",
+            UNTOUCHED,
+            "Give the target's column a type of the same sort, or partition by another column.",
+        )
     return ResolvedTable(
         key=settings.name,
         settings=settings,
@@ -131,14 +155,32 @@ def resolve(
         target=target,
         target_name=target.name if target else target_name,
         column=column,
-        # A column that the plan's own DDL widens first has the source's type by the time that it is asked.
-        target_column=in_target if in_target and target_db.fits(column, in_target) != "widen" else column,
+        target_column=target_column,
         kind=kind,
         columns=drift.columns,
+        target_columns=in_target,
         schema_change=drift.change,
         notices=drift.notices,
         lake_table=_for_lake(source_name, source_db),
     )
+
+
+def _require_readable(settings: PartitionTable, shape: Shape, side: str) -> None:
+    """A table whose rows are out of sight is not an empty one."""
+    if not shape.readable:
+        raise MissingObject(
+            f"{settings.name}: this login may see {shape.name} in the {side}, but not read it.",
+            UNTOUCHED,
+            f"Grant SELECT on {shape.name}.",
+        )
+
+
+def _in_target(column: Column, target: Shape | None, database: Database) -> Column:
+    """A column that the plan's own DDL adds or widens first is by then as we declare it."""
+    twin = target.exactly(column.name) if target is not None else None
+    if twin is None or database.fits(column, twin) == "widen":
+        return database.declare(column)
+    return twin.reading(column)
 
 
 def _column(settings: PartitionTable, shape: Shape, name: str, setting: str) -> Column:

@@ -38,6 +38,36 @@ class Literal:
 
 
 @dataclass(frozen=True)
+class AsText:
+    """The text of a value, as the server writes it."""
+
+    value: Name | Sql
+
+
+@dataclass(frozen=True)
+class Exactly:
+    """A column to group by, each value apart, also where its collation calls unlike texts equal."""
+
+    column: Name
+
+
+@dataclass(frozen=True)
+class Among:
+    """Whether a column's value is one of these: exactly, also where its collation calls unlike texts equal."""
+
+    column: Name
+    values: tuple[Literal, ...]
+
+
+@dataclass(frozen=True)
+class First:
+    """The first rows of an ordered query."""
+
+    query: Sql
+    rows: int
+
+
+@dataclass(frozen=True)
 class Sql:
     """A statement or a part of one. Only `sql()` and `raw()` make it."""
 
@@ -45,16 +75,24 @@ class Sql:
     holes: tuple[tuple[str, Hole], ...] = ()
 
 
-Part: TypeAlias = Name | Literal | Sql
+Part: TypeAlias = Name | Literal | AsText | Exactly | Among | First | Sql
 Hole: TypeAlias = Part | Sequence[Part]
 
 
 class Dialect(Protocol):
-    """How one database writes names and values."""
+    """How one database writes names and values, and what each writes in its own way."""
 
     def name(self, part: str) -> str: ...
 
     def literal(self, literal: Literal) -> str: ...
+
+    def as_text(self, value: str) -> str: ...
+
+    def exactly(self, column: str) -> str: ...
+
+    def among(self, column: str, values: Sequence[Literal]) -> str: ...
+
+    def first(self, query: str, rows: int) -> str: ...
 
 
 def sql(template: str, **holes: Hole) -> Sql:
@@ -83,15 +121,23 @@ def render(statement: Part, dialect: Dialect) -> str:
             return ".".join(_without_nul(part, dialect.name(part)) for part in parts)
         case Literal(value):
             return _without_nul(str(value), dialect.literal(statement))
+        case AsText(value):
+            return dialect.as_text(render(value, dialect))
+        case Exactly(column):
+            return dialect.exactly(render(column, dialect))
+        case Among(column, values):
+            for literal in values:
+                render(literal, dialect)
+            return dialect.among(render(column, dialect), values)
+        case First(query, rows):
+            return dialect.first(render(query, dialect), rows)
         case Sql(template, holes):
             return template.format(**{key: _render_hole(hole, dialect) for key, hole in holes})
     raise TypeError(f"{type(statement).__name__} cannot stand in a statement")
 
 
 def _render_hole(hole: Hole, dialect: Dialect) -> str:
-    if isinstance(hole, (Name, Literal, Sql)):
-        return render(hole, dialect)
-    return ", ".join(render(part, dialect) for part in hole)
+    return ", ".join(render(part, dialect) for part in hole) if isinstance(hole, Sequence) else render(hole, dialect)
 
 
 def _without_nul(original: str, rendered: str) -> str:

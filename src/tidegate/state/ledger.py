@@ -1,12 +1,15 @@
 """The ledger: tables of our own in the target, written in the same transaction as the rows that they speak of.
 
-| table                | holds                                                                  |
-| -------------------- | ---------------------------------------------------------------------- |
-| `tidegate.target`    | one row: which database this ledger belongs to                         |
-| `tidegate.scopes`    | one row per table: what we are responsible for                         |
-| `tidegate.ledger`    | one row per (table, window, generation): rows, hash, run, time         |
-| `tidegate.runs`      | one row per run: its report as JSON                                    |
-| `tidegate.locks`     | who took the lock of a table last; the lock itself is the server's     |
+| table    | holds                                                                  |
+| -------- | ---------------------------------------------------------------------- |
+| `target` | one row: which database this ledger belongs to                         |
+| `scopes` | one row per table: what we are responsible for                         |
+| `ledger` | one row per (table, window, generation): rows, hash, run, time         |
+| `runs`   | one row per run: its report as JSON                                    |
+| `locks`  | who took the lock of a table last; the lock itself is the server's     |
+
+They stand in a schema `tidegate`, or where a database has none, under names that begin so. They are created as every
+table of a target is: from columns in words of no database.
 """
 
 from __future__ import annotations
@@ -17,49 +20,55 @@ from typing import Any
 
 from tidegate.errors import ForeignTarget
 from tidegate.interfaces import Session
+from tidegate.model.columns import Column
 from tidegate.model.evidence import LedgerEntry
-from tidegate.model.names import TableName
 from tidegate.model.scope import Scope
-from tidegate.sql.text import Literal, Name, Sql, sql
+from tidegate.model.types import Type
+from tidegate.sql.text import First, Literal, Name, sql
 
-SCHEMA = "tidegate"
-TARGET, SCOPES, LEDGER, RUNS, LOCKS = (
-    Name((SCHEMA, table)) for table in ("target", "scopes", "ledger", "runs", "locks")
-)
 VERSION = 1
 
-_CREATE = [
-    sql("CREATE SCHEMA IF NOT EXISTS {schema}", schema=Name.of(SCHEMA)),
-    sql(
-        "CREATE TABLE IF NOT EXISTS {target} (\n"
-        "  identity varchar(200) PRIMARY KEY, version int NOT NULL, at varchar(40) NOT NULL)",
-        target=TARGET,
+
+def _column(name: str, holds: Type, *, nullable: bool = False) -> Column:
+    return Column(name, str(holds), holds.rests_as, nullable=nullable, holds=holds)
+
+
+_NAME, _VALUE, _LONG = Type("string", 300), Type("string", 400), Type("string")
+_ID, _WORD, _TIME, _NUMBER = Type("string", 64), Type("string", 20), Type("string", 40), Type("int32")
+_WHO = Type("string", 200)
+
+_TABLES: dict[str, tuple[tuple[str, ...], list[Column]]] = {
+    "target": (("owner",), [_column("owner", _WHO), _column("version", _NUMBER), _column("at", _TIME)]),
+    "scopes": (("table_name",), [_column("table_name", _NAME), _column("scope", _LONG)]),
+    "ledger": (
+        ("table_name", "value_text", "generation"),
+        [
+            _column("table_name", _NAME),
+            _column("value_text", _VALUE),
+            _column("generation", _NUMBER),
+            _column("kind", _WORD),
+            _column("row_total", Type("int64")),
+            _column("hash", _ID),
+            _column("text_columns", _LONG),
+            _column("newest", _LONG, nullable=True),
+            _column("columns", _LONG),
+            _column("columns_id", _ID),
+            _column("stamp", Type("string", 80)),
+            _column("run", _ID),
+            _column("at", _TIME),
+        ],
     ),
-    sql(
-        "CREATE TABLE IF NOT EXISTS {scopes} (table_name varchar(300) PRIMARY KEY, scope text NOT NULL)",
-        scopes=SCOPES,
+    "runs": (("run",), [_column("run", _ID), _column("at", _TIME), _column("report", _LONG)]),
+    "locks": (
+        ("table_name",),
+        [_column("table_name", _NAME), _column("run", _ID), _column("holder", _WHO), _column("since", _TIME)],
     ),
-    sql(
-        "CREATE TABLE IF NOT EXISTS {ledger} (\n"
-        "  table_name varchar(300) NOT NULL, value_text varchar(400) NOT NULL, generation int NOT NULL,\n"
-        "  kind varchar(20) NOT NULL, row_total bigint NOT NULL, hash varchar(64) NOT NULL,\n"
-        "  text_columns text NOT NULL, newest text, columns text NOT NULL, columns_id varchar(64) NOT NULL,\n"
-        "  stamp varchar(80) NOT NULL, run varchar(64) NOT NULL, at varchar(40) NOT NULL,\n"
-        "  PRIMARY KEY (table_name, value_text, generation))",
-        ledger=LEDGER,
-    ),
-    sql(
-        "CREATE TABLE IF NOT EXISTS {runs} (\n"
-        "  run varchar(64) PRIMARY KEY, at varchar(40) NOT NULL, report text NOT NULL)",
-        runs=RUNS,
-    ),
-    sql(
-        "CREATE TABLE IF NOT EXISTS {locks} (\n"
-        "  table_name varchar(300) PRIMARY KEY, run varchar(64) NOT NULL, holder varchar(200) NOT NULL,\n"
-        "  since varchar(40) NOT NULL)",
-        locks=LOCKS,
-    ),
-]
+}
+
+
+def own(session: Session, table: str) -> Name:
+    """A table of ours, in the database of this session."""
+    return Name.of(session.database.own_table(table))
 
 
 @dataclass(frozen=True)
@@ -69,26 +78,38 @@ class Ledger:
     session: Session
 
     def exists(self) -> bool:
-        return bool(self.session.shapes([TableName(SCHEMA, "ledger")]))
+        return bool(self.session.shapes([self.session.database.own_table("ledger")]))
 
     def create(self) -> None:
         """Idempotent. Two first runs at once are settled by the lock that the transaction takes."""
+        database = self.session.database
         with self.session.transaction():
             self.session.lock_in_transaction("tidegate ledger")
-            for statement in _CREATE:
-                self.session.execute(statement)
-            if not self.session.query(sql("SELECT identity FROM {target}", target=TARGET)):
+            there = self.session.shapes([database.own_table(table) for table in _TABLES])
+            for table, (key, columns) in _TABLES.items():
+                name = database.own_table(table)
+                if name not in there:
+                    for statement in database.create_table(name, [database.declare(one) for one in columns], key, ""):
+                        self.session.execute(statement)
+            if not self.session.query(sql("SELECT owner FROM {target}", target=self._of("target"))):
                 self._claim()
+
+    def _of(self, table: str) -> Name:
+        return own(self.session, table)
 
     def _claim(self) -> None:
         values = [Literal(self.session.identity()), Literal(VERSION), Literal(self.session.now())]
         self.session.execute(
-            sql("INSERT INTO {target} (identity, version, at) VALUES ({values})", target=TARGET, values=values)
+            sql(
+                "INSERT INTO {target} (owner, version, at) VALUES ({values})",
+                target=self._of("target"),
+                values=values,
+            )
         )
 
     def require_own(self) -> None:
         """Refuse a ledger that was written for another database: a restored or copied target."""
-        known = [row[0] for row in self.session.query(sql("SELECT identity FROM {target}", target=TARGET))]
+        known = [row[0] for row in self.session.query(sql("SELECT owner FROM {target}", target=self._of("target")))]
         if known and self.session.identity() not in known:
             raise ForeignTarget(
                 "The ledger in this target was written for another database: the target was restored or copied.",
@@ -98,8 +119,8 @@ class Ledger:
 
     def disown(self) -> None:
         """Forget what a foreign ledger says, and make it this database's own. Joins an open transaction."""
-        for table in (LEDGER, TARGET, LOCKS):
-            self.session.execute(sql("DELETE FROM {table}", table=table))
+        for table in ("ledger", "target", "locks"):
+            self.session.execute(sql("DELETE FROM {table}", table=self._of(table)))
         self._claim()
 
     # Entries
@@ -115,7 +136,7 @@ class Ledger:
                 "      GROUP BY value_text) AS newest\n"
                 "  ON newest.value_text = l.value_text AND newest.generation = l.generation\n"
                 "WHERE l.table_name = {table}",
-                ledger=LEDGER,
+                ledger=self._of("ledger"),
                 table=Literal(table),
             )
         )
@@ -126,7 +147,7 @@ class Ledger:
             sql(
                 "SELECT generation, kind, row_total, hash, text_columns, newest, columns, columns_id, stamp, run, at\n"
                 "FROM {ledger} WHERE table_name = {table} AND value_text = {value} ORDER BY generation DESC",
-                ledger=LEDGER,
+                ledger=self._of("ledger"),
                 table=Literal(table),
                 value=Literal(value),
             )
@@ -154,7 +175,7 @@ class Ledger:
             sql(
                 "INSERT INTO {ledger} (table_name, value_text, generation, kind, row_total, hash, text_columns, newest,"
                 " columns, columns_id, stamp, run, at) VALUES ({values})",
-                ledger=LEDGER,
+                ledger=self._of("ledger"),
                 values=values,
             )
         )
@@ -166,7 +187,7 @@ class Ledger:
                 "UPDATE {ledger}\n"
                 "SET stamp = {stamp}, newest = {newest}, columns = {columns}, columns_id = {columns_id}\n"
                 "WHERE table_name = {table} AND value_text = {value} AND generation = {generation}",
-                ledger=LEDGER,
+                ledger=self._of("ledger"),
                 stamp=Literal(entry.stamp),
                 newest=Literal(entry.newest),
                 columns=Literal(json.dumps(entry.columns)),
@@ -181,7 +202,9 @@ class Ledger:
 
     def scope(self, table: str) -> Scope | None:
         rows = self.session.query(
-            sql("SELECT scope FROM {scopes} WHERE table_name = {table}", scopes=SCOPES, table=Literal(table))
+            sql(
+                "SELECT scope FROM {scopes} WHERE table_name = {table}", scopes=self._of("scopes"), table=Literal(table)
+            )
         )
         return Scope.from_json(str(rows[0][0])) if rows else None
 
@@ -189,11 +212,15 @@ class Ledger:
         with self.session.transaction():
             self.session.lock_in_transaction(f"tidegate scope {table}")
             self.session.execute(
-                sql("DELETE FROM {scopes} WHERE table_name = {table}", scopes=SCOPES, table=Literal(table))
+                sql("DELETE FROM {scopes} WHERE table_name = {table}", scopes=self._of("scopes"), table=Literal(table))
             )
             values = [Literal(table), Literal(scope.to_json())]
             self.session.execute(
-                sql("INSERT INTO {scopes} (table_name, scope) VALUES ({values})", scopes=SCOPES, values=values)
+                sql(
+                    "INSERT INTO {scopes} (table_name, scope) VALUES ({values})",
+                    scopes=self._of("scopes"),
+                    values=values,
+                )
             )
 
     # Runs
@@ -201,27 +228,24 @@ class Ledger:
     def keep_report(self, run: str, report: dict[str, Any]) -> None:
         """Ordered by the server's clock: those of the machines that run us may jump."""
         values = [Literal(run), Literal(self.session.now()), Literal(json.dumps(report))]
-        self.session.execute(sql("INSERT INTO {runs} (run, at, report) VALUES ({values})", runs=RUNS, values=values))
+        self.session.execute(
+            sql("INSERT INTO {runs} (run, at, report) VALUES ({values})", runs=self._of("runs"), values=values)
+        )
 
     def reports(self, last: int) -> list[dict[str, Any]]:
         """Newest first."""
-        rows = self.session.query(
-            sql(
-                "SELECT report FROM {runs} ORDER BY at DESC LIMIT {last}",
-                runs=RUNS,
-                last=Literal(last),
-            )
-        )
+        ordered = sql("SELECT report FROM {runs} ORDER BY at DESC", runs=self._of("runs"))
+        rows = self.session.query(sql("{first}", first=First(ordered, last)))
         return [json.loads(str(row[0])) for row in rows]
 
     def forget_reports(self, keep: int) -> int:
         """Delete all but the newest; how many were deleted."""
-        statement: Sql = sql(
-            "DELETE FROM {runs} WHERE run NOT IN (SELECT run FROM {runs} ORDER BY at DESC LIMIT {keep})",
-            runs=RUNS,
-            keep=Literal(keep),
-        )
-        return self.session.execute(statement)
+        rows = self.session.query(sql("SELECT run FROM {runs} ORDER BY at DESC", runs=self._of("runs")))
+        for (run,) in rows[keep:]:
+            self.session.execute(
+                sql("DELETE FROM {runs} WHERE run = {run}", runs=self._of("runs"), run=Literal(str(run)))
+            )
+        return len(rows[keep:])
 
 
 def _entry(

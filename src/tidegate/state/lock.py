@@ -9,7 +9,7 @@ import socket
 from tidegate.errors import Locked
 from tidegate.interfaces import Session
 from tidegate.sql.text import Literal, sql
-from tidegate.state.ledger import LOCKS
+from tidegate.state.ledger import own
 
 
 def take(session: Session, table: str, run: str) -> None:
@@ -20,22 +20,34 @@ def take(session: Session, table: str, run: str) -> None:
             "Nothing was read or written; the other run goes on undisturbed.",
             "Wait for it to end. A run that died frees its lock by itself.",
         )
-    session.execute(sql("DELETE FROM {locks} WHERE table_name = {table}", locks=LOCKS, table=Literal(table)))
+    session.execute(
+        sql("DELETE FROM {locks} WHERE table_name = {table}", locks=own(session, "locks"), table=Literal(table))
+    )
     values = [Literal(table), Literal(run), Literal(f"{run} ({_whoami()})"[:200]), Literal(session.now())]
     session.execute(
-        sql("INSERT INTO {locks} (table_name, run, holder, since) VALUES ({values})", locks=LOCKS, values=values)
+        sql(
+            "INSERT INTO {locks} (table_name, run, holder, since) VALUES ({values})",
+            locks=own(session, "locks"),
+            values=values,
+        )
     )
 
 
 def newest_run(session: Session, table: str) -> str:
     """The run that took the table last. A task of another run must not write: its run lost the lock."""
-    rows = session.query(sql("SELECT run FROM {locks} WHERE table_name = {table}", locks=LOCKS, table=Literal(table)))
+    rows = session.query(
+        sql("SELECT run FROM {locks} WHERE table_name = {table}", locks=own(session, "locks"), table=Literal(table))
+    )
     return str(rows[0][0]) if rows else ""
 
 
 def _holder(session: Session, table: str) -> str:
     rows = session.query(
-        sql("SELECT holder, since FROM {locks} WHERE table_name = {table}", locks=LOCKS, table=Literal(table))
+        sql(
+            "SELECT holder, since FROM {locks} WHERE table_name = {table}",
+            locks=own(session, "locks"),
+            table=Literal(table),
+        )
     )
     return f"{rows[0][0]} since {rows[0][1]}" if rows else "another run that began a moment ago"
 

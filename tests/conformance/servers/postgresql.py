@@ -434,7 +434,7 @@ ARROW = {
     "numeric(5,-2)": "string",
     "numeric(2,5)": "string",
     "numeric": "string",
-    "money": "string",
+    "money": "decimal128(19, 2)",
     "date": "date32[day]",
     "time without time zone": "time64[us]",
     "time with time zone": "string",

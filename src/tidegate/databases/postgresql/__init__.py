@@ -14,9 +14,12 @@ from typing import Any
 from tidegate.databases.postgresql import types
 from tidegate.databases.postgresql.session import DIALECT, PostgresqlSession
 from tidegate.interfaces import Database, Feature, Session
-from tidegate.model.columns import Column, Shape
+from tidegate.model.columns import Column
 from tidegate.model.names import TableName
-from tidegate.sql.text import Name, Part, Sql, names, raw, render, sql
+from tidegate.model.values import Kind
+from tidegate.sql.text import Name, Part, Sql, names, raw, sql
+
+LONGEST_NAME = 63
 
 
 class Postgresql(Database):
@@ -24,12 +27,12 @@ class Postgresql(Database):
 
     kind = "postgresql"
     label = "PostgreSQL"
-    default_schema = "public"
-    features = frozenset({Feature.EXPORTED_SNAPSHOT, Feature.STREAM_IN_TRANSACTION, Feature.TRANSACTIONAL_DDL})
+    features = frozenset({Feature.EXPORTED_SNAPSHOT, Feature.STREAM_IN_TRANSACTION})
+    dialect = DIALECT
 
     def connect(self, purpose: str, *, read_only: bool = False, query_timeout: float | None = None) -> Session:
         arguments = self._arguments(purpose)
-        return PostgresqlSession(self.connection, arguments, read_only=read_only, query_timeout=query_timeout)
+        return PostgresqlSession(self, arguments, read_only=read_only, query_timeout=query_timeout)
 
     def _arguments(self, purpose: str) -> dict[str, Any]:
         place = self.connection
@@ -50,27 +53,42 @@ class Postgresql(Database):
         # PGHOSTADDR would lead elsewhere than the host that was checked; an empty address keeps it out.
         return {"hostaddr": "", **named}
 
-    def create_table(self, name: TableName, like: Shape, columns: Sequence[Column], index_on: str) -> list[Sql]:
-        parts: list[Part] = [self._definition(column) for column in columns]
-        travelling = {column.name for column in columns}
-        key = like.primary_key if set(like.primary_key) <= travelling else ()
+    @property
+    def default_schema(self) -> str:
+        return "public"
+
+    def own_table(self, name: str) -> TableName:
+        return TableName("tidegate", name)
+
+    def partition_kind(self, column: Column) -> Kind | None:
+        return types.partition_kind(column)
+
+    def declare(self, column: Column) -> Column:
+        return types.declare(column)
+
+    def refused_names(self, names: Sequence[str]) -> dict[str, str]:
+        """The server itself would cut them without an error."""
+        long = [name for name in names if len(name.encode()) > LONGEST_NAME]
+        return dict.fromkeys(long, f"longer than {LONGEST_NAME} bytes")
+
+    def create_table(self, name: TableName, columns: Sequence[Column], key: Sequence[str], index_on: str) -> list[Sql]:
+        parts: list[Part] = [_definition(column) for column in columns]
         if key:
             parts.append(sql("PRIMARY KEY ({columns})", columns=names(key)))
         statements = [
             sql("CREATE SCHEMA IF NOT EXISTS {schema}", schema=Name.of(name.schema)),
             sql("CREATE TABLE {table} ({parts})", table=Name.of(name), parts=parts),
         ]
-        if key[:1] != (index_on,):
+        if index_on and tuple(key[:1]) != (index_on,):
             statements.append(sql("CREATE INDEX ON {table} ({column})", table=Name.of(name), column=Name.of(index_on)))
         return statements[1:] if name.schema == self.default_schema else statements
 
     def add_column(self, table: TableName, column: Column) -> Sql:
-        # Nullable, since the rows that are there have no value for it yet.
         return sql(
             "ALTER TABLE {table} ADD COLUMN {column} {type}",
             table=Name.of(table),
             column=Name.of(column.name),
-            type=raw(column.declared),
+            type=raw(column.type),
         )
 
     def widen_column(self, table: TableName, column: Column) -> Sql:
@@ -78,15 +96,10 @@ class Postgresql(Database):
             "ALTER TABLE {table} ALTER COLUMN {column} TYPE {type}",
             table=Name.of(table),
             column=Name.of(column.name),
-            type=raw(column.declared),
+            type=raw(column.type),
         )
 
-    def fits(self, source: Column, target: Column) -> str:
-        return types.fits(source, target)
 
-    def text_of(self, statement: Sql) -> str:
-        return render(statement, DIALECT)
-
-    def _definition(self, column: Column) -> Sql:
-        ending = "" if column.nullable else " NOT NULL"
-        return sql("{name} {type}" + ending, name=Name.of(column.name), type=raw(column.declared))
+def _definition(column: Column) -> Sql:
+    ending = "" if column.nullable else " NOT NULL"
+    return sql("{name} {type}" + ending, name=Name.of(column.name), type=raw(column.type))

@@ -13,12 +13,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tidegate.databases.postgresql.types import rests_as
+from tidegate.databases.postgresql.types import KIND, holds
 from tidegate.model.columns import Column, Shape
-from tidegate.model.names import TableName
+from tidegate.model.names import TableName, spelled
+from tidegate.model.types import Type
 
 COLUMNS = """
-SELECT n.nspname, c.relname, greatest(c.reltuples, 0)::bigint, a.attname,
+SELECT n.nspname, c.relname, greatest(c.reltuples, 0)::bigint, has_table_privilege(c.oid, 'SELECT'),
+       coalesce(pg_get_partkeydef(c.oid), ''), a.attname,
        format_type(a.atttypid, a.atttypmod),
        format_type(b.oid, b.typmod),
        CASE WHEN b.typnamespace = 'pg_catalog'::regnamespace AND coalesce(k.collisdeterministic, true)
@@ -45,7 +47,7 @@ ORDER BY n.nspname, c.relname, a.attnum
 """
 
 KEYS = """
-SELECT n.nspname, c.relname, i.indisprimary,
+SELECT n.nspname, c.relname, i.indisprimary, i.indisunique,
        array(SELECT a.attname FROM unnest(i.indkey[0:i.indnkeyatts - 1]) WITH ORDINALITY AS k(num, place)
              JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.num ORDER BY k.place)
 FROM pg_index i
@@ -60,14 +62,17 @@ ORDER BY i.indexrelid
 """
 
 GUARDS = """
-SELECT n.nspname, c.relname, 'trigger', t.tgname
+SELECT n.nspname, c.relname, 'triggers', t.tgname
 FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE NOT t.tgisinternal AND t.tgenabled <> 'D'
   AND (lower(n.nspname), lower(c.relname)) IN (
     SELECT lower(s COLLATE "C"), lower(r COLLATE "C") FROM unnest(%s::text[], %s::text[]) AS u(s, r))
 UNION ALL
-SELECT n.nspname, c.relname, 'reference', o.conrelid::regclass::text
-FROM pg_constraint o JOIN pg_class c ON c.oid = o.confrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+SELECT n.nspname, c.relname, k.way, k.other
+FROM pg_constraint o
+CROSS JOIN LATERAL (VALUES ('referenced_by', o.confrelid, o.conrelid::regclass::text),
+                           ('references', o.conrelid, o.confrelid::regclass::text)) AS k(way, this, other)
+JOIN pg_class c ON c.oid = k.this JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE o.contype = 'f' AND o.conparentid = 0
   AND (lower(n.nspname), lower(c.relname)) IN (
     SELECT lower(s COLLATE "C"), lower(r COLLATE "C") FROM unnest(%s::text[], %s::text[]) AS u(s, r))
@@ -94,37 +99,33 @@ def shapes(
 ) -> dict[TableName, Shape]:
     """One shape for each name that was found: of exactly this spelling, else the only one that differs in case."""
     found: dict[TableName, dict[str, Any]] = {}
-    for schema, table, estimate, *column in columns:
-        entry = found.setdefault(TableName(schema, table), {"columns": [], "row_estimate": estimate, "indexes": []})
+    for schema, table, estimate, readable, partitioned_by, *column in columns:
+        entry = found.setdefault(TableName(schema, table), {"columns": [], "keys": [], "guards": {}})
+        entry |= {"row_estimate": estimate, "readable": readable, "partitioned_by": partitioned_by}
         entry["columns"].append(_column(*column))
-    for schema, table, is_primary, indexed in keys:
-        entry = found.get(TableName(schema, table), {"indexes": []})
-        if is_primary:
-            entry["primary_key"] = tuple(indexed)
-        entry["indexes"].append(tuple(indexed))
+    for schema, table, *key in keys:
+        found.get(TableName(schema, table), {"keys": []})["keys"].append(key)
     for schema, table, kind, name in guards:
-        entry = found.get(TableName(schema, table), {})
-        entry.setdefault("triggers" if kind == "trigger" else "referenced_by", []).append(name)
+        found.get(TableName(schema, table), {"guards": {}})["guards"].setdefault(kind, []).append(name)
     made = {name: _shape(name, entry) for name, entry in found.items()}
-    return {name: shape for name in names if (shape := _spelled(name, made)) is not None}
-
-
-def _spelled(name: TableName, made: dict[TableName, Shape]) -> Shape | None:
-    if name in made:
-        return made[name]
-    alike = [shape for found, shape in made.items() if str(found).lower() == str(name).lower()]
-    return alike[0] if len(alike) == 1 else None
+    return {name: made[real] for name, real in spelled(names, made).items()}
 
 
 def _shape(name: TableName, entry: dict[str, Any]) -> Shape:
+    keys = [(is_primary, is_unique, tuple(indexed)) for is_primary, is_unique, indexed in entry["keys"]]
+    guards = {kind: tuple(found) for kind, found in entry["guards"].items()}
     return Shape(
         name=name,
         columns=tuple(entry["columns"]),
-        primary_key=entry.get("primary_key", ()),
-        indexes=tuple(entry["indexes"]),
+        primary_key=next((indexed for is_primary, _, indexed in keys if is_primary), ()),
+        unique_keys=tuple(indexed for is_primary, is_unique, indexed in keys if is_unique and not is_primary),
+        indexes=tuple(indexed for *_, indexed in keys),
         row_estimate=entry["row_estimate"],
-        triggers=tuple(entry.get("triggers", ())),
-        referenced_by=tuple(entry.get("referenced_by", ())),
+        triggers=guards.get("triggers", ()),
+        references=guards.get("references", ()),
+        referenced_by=guards.get("referenced_by", ()),
+        partitioned_by=entry["partitioned_by"],
+        readable=entry["readable"],
     )
 
 
@@ -139,14 +140,17 @@ def _column(
     default: bool,
     enum: bool,
 ) -> Column:
+    held = Type("enum", spelling=base) if enum else holds(type_name, base)
     return Column(
         name=name,
         type=declared,
-        rests_as="string" if enum else rests_as(type_name, base),
+        rests_as=held.rests_as,
         nullable=nullable,
         generated=generated,
         identity=identity,
         has_default=default or identity,
         # A domain lives in one database: elsewhere the type below it takes the same values.
         in_target="" if base == declared else base,
+        holds=held,
+        database=KIND,
     )

@@ -13,25 +13,17 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Iterable, Iterator
-from typing import TypeAlias
+from collections.abc import Iterable, Iterator, Sequence
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from tidegate.errors import NotNative, ValueProblem
 from tidegate.interfaces import BatchSize
-
-Bytes: TypeAlias = npt.NDArray[np.uint8]
-Offsets: TypeAlias = npt.NDArray[np.int32]
+from tidegate.rows.hexadecimal import bytes_from_hex, hex_from_bytes
 
 _BAD_COLUMN = re.compile(r"In CSV column #(\d+)")
-_NIBBLE = np.zeros(256, dtype=np.uint8)
-_NIBBLE[list(b"0123456789abcdef")] = range(16)
-_HEX_PAIR = np.array([list(f"{byte:02x}".encode()) for byte in range(256)], dtype=np.uint8)
 
 
 def blocks(messages: Iterable[bytes | bytearray | memoryview], size: BatchSize) -> Iterator[tuple[bytes, int]]:
@@ -93,13 +85,23 @@ class Decoder:
         return NotNative(self.schema.field(int(bad[1])).name)
 
 
-def encode(batch: pa.RecordBatch) -> bytes:
-    """csv for COPY FROM."""
+def encode(batch: pa.RecordBatch, as_numbers: Sequence[int] = ()) -> bytes:
+    """csv for COPY FROM. Truths in the columns at `as_numbers` become 0 and 1."""
     arrays = [_to_csv(column) for column in batch.columns]
+    for place in as_numbers:
+        arrays[place] = arrays[place].cast(pa.int16()) if pa.types.is_boolean(arrays[place].type) else arrays[place]
     labels = [f"c{position}" for position in range(len(arrays))]
     out = io.BytesIO()
     pa_csv.write_csv(pa.RecordBatch.from_arrays(arrays, labels), out, pa_csv.WriteOptions(include_header=False))
     return out.getvalue()
+
+
+def column_with_nul(batch: pa.RecordBatch) -> str:
+    """The first column whose texts hold U+0000."""
+    for name, array in zip(batch.schema.names, batch.columns, strict=True):
+        if pa.types.is_string(array.type) and pc.any(pc.match_substring(array, "\0")).as_py():
+            return str(name)
+    raise ValueProblem("A row holds U+0000.", "Nothing of it was written.")
 
 
 def _csv_type(arrow: pa.DataType) -> pa.DataType:
@@ -108,51 +110,11 @@ def _csv_type(arrow: pa.DataType) -> pa.DataType:
 
 def _from_csv(column: pa.ChunkedArray, arrow: pa.DataType) -> pa.Array:
     array = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
-    return bytes_from_hex(array) if pa.types.is_binary(arrow) else array
+    return bytes_from_hex(array, prefix=2) if pa.types.is_binary(arrow) else array
 
 
 def _to_csv(array: pa.Array) -> pa.Array:
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
-    return hex_from_bytes(array) if pa.types.is_binary(array.type) or pa.types.is_large_binary(array.type) else array
-
-
-def bytes_from_hex(array: pa.Array) -> pa.Array:
-    r"""From `\x00ff` to the two bytes that it stands for."""
-    digits = pc.utf8_slice_codeunits(array, 2)
-    return _mapped_bytes(digits, pa.binary(), _pairs_to_bytes, lambda offsets: offsets // 2)
-
-
-def hex_from_bytes(array: pa.Array) -> pa.Array:
-    r"""From bytes to `\x00ff`."""
-    digits = _mapped_bytes(array.cast(pa.binary()), pa.string(), _bytes_to_pairs, lambda offsets: offsets * 2)
-    return pc.binary_join_element_wise(pa.scalar("\\x"), digits, pa.scalar(""))
-
-
-def _pairs_to_bytes(data: Bytes) -> Bytes:
-    nibbles = _NIBBLE[data].reshape(-1, 2)
-    joined: Bytes = np.bitwise_or(np.left_shift(nibbles[:, 0], np.uint8(4)), nibbles[:, 1])
-    return joined
-
-
-def _bytes_to_pairs(data: Bytes) -> Bytes:
-    pairs: Bytes = _HEX_PAIR[data].reshape(-1)
-    return pairs
-
-
-def _mapped_bytes(
-    array: pa.Array,
-    to: pa.DataType,
-    convert: Callable[[Bytes], Bytes],
-    move: Callable[[Offsets], Offsets],
-) -> pa.Array:
-    """A new string or binary array whose bytes are `convert`ed as a whole and whose offsets are `move`d."""
-    array = pa.concat_arrays([array])  # a slice would share its neighbours' bytes
-    _, offset_buffer, data_buffer = array.buffers()
-    offsets = np.frombuffer(offset_buffer, dtype=np.int32)[array.offset : array.offset + len(array) + 1]
-    data = np.frombuffer(data_buffer, dtype=np.uint8) if data_buffer is not None else np.zeros(0, np.uint8)
-    data = convert(data[offsets[0] : offsets[-1]])
-    moved = move(offsets - offsets[0]).astype(np.int32)
-    nulls = pa.array(np.asarray(pc.is_null(array))) if array.null_count else None
-    plain = pa.Array.from_buffers(to, len(array), [None, pa.py_buffer(moved), pa.py_buffer(np.ascontiguousarray(data))])
-    return plain if nulls is None else pc.if_else(nulls, pa.scalar(None, to), plain)
+    is_binary = pa.types.is_binary(array.type) or pa.types.is_large_binary(array.type)
+    return hex_from_bytes(array, "\\x") if is_binary else array

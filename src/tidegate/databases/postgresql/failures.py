@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import psycopg
 
-from tidegate.errors import DatabaseError, MissingObject, Transient, Unreachable
+from tidegate.errors import DatabaseError, MissingObject, Transient, Unreachable, ValueProblem
+from tidegate.model.columns import Column
 from tidegate.model.connection import Connection
 
 # Deadlock, serialisation, lock time-out, too many connections, server stopping or starting, connection lost.
@@ -27,6 +29,7 @@ _TRANSIENT = (
 _MISSING = ("42P01", "42703", "42704", "3F000", "3D000")
 _DENIED = ("42501",)
 _STATEMENT_TIMEOUT = "57014"
+_QUOTED = re.compile(r'"(?:[^"]|"")*"')
 
 
 @contextmanager
@@ -41,6 +44,8 @@ def translated(connection: Connection) -> Iterator[None]:
 def _ours(problem: psycopg.Error, connection: Connection) -> DatabaseError:
     state = problem.sqlstate or ""
     said = problem.diag.message_primary or str(problem).strip().split("\n")[0]
+    if state.startswith("22"):
+        said = _QUOTED.sub("...", said)  # a value
     happened = f"{connection.display}: {said}" + (f" (SQLSTATE {state})." if state else ".")
     if state in _MISSING:
         return MissingObject(
@@ -64,6 +69,27 @@ def _ours(problem: psycopg.Error, connection: Connection) -> DatabaseError:
     if lost or state in _TRANSIENT:
         return Transient(happened, "The transaction was rolled back.", "Run again: it completes what is missing.")
     return DatabaseError(happened, "The transaction was rolled back.", _remedy(state))
+
+
+def not_taken(problem: psycopg.Error, table: str, columns: Sequence[Column]) -> ValueProblem:
+    """A value that the server would not store. The context of COPY names its column."""
+    context = problem.diag.context or ""
+    named = [one.name for one in columns if f", column {one.name}: " in context]
+    which = f"column {max(named, key=len)}" if named else "one of its columns"
+    said = _QUOTED.sub("...", problem.diag.message_primary or "").rstrip(": .")
+    return _no_room(table, which, f"{said} (SQLSTATE {problem.sqlstate})")
+
+
+def no_nul(table: str, column: str) -> ValueProblem:
+    return _no_room(table, f"column {column}", "a text of PostgreSQL cannot hold U+0000")
+
+
+def _no_room(table: str, which: str, why: str) -> ValueProblem:
+    return ValueProblem(
+        f"{table}: {which} has no room in the target for a value that came: {why}.",
+        "The load was rolled back; the target keeps what it had.",
+        "Give the target's column a type that takes these values, or read the column as text (`columns:`) into one.",
+    )
 
 
 def _remedy(state: str) -> str:

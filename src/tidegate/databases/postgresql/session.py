@@ -13,21 +13,19 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import psycopg
 from psycopg import errors, pq
 
-from tidegate.databases.postgresql import catalog, types
-from tidegate.databases.postgresql.failures import translated, unreachable
+from tidegate.databases.postgresql import catalog
+from tidegate.databases.postgresql.failures import no_nul, not_taken, translated, unreachable
+from tidegate.databases.postgresql.statements import distinct_by_index, distinct_by_scan, select_rows
 from tidegate.errors import DatabaseError, OutcomeUnknown
-from tidegate.interfaces import ReadRequest, Session
+from tidegate.interfaces import Database, ReadRequest, Session
 from tidegate.model.columns import Column, Shape
-from tidegate.model.connection import Connection
 from tidegate.model.names import TableName
-from tidegate.model.values import Kind
-from tidegate.sql.text import Literal, Name, Part, Sql, names, render, sql
+from tidegate.sql.text import Literal, Name, Sql, names, raw, render, sql
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -55,6 +53,19 @@ class PostgresqlDialect:
         quoted = "'" + str(literal.value).replace("'", "''") + "'"
         return f"CAST({quoted} AS {literal.type})" if literal.type else quoted
 
+    def as_text(self, value: str) -> str:
+        return f"CAST({value} AS text)"
+
+    def exactly(self, column: str) -> str:
+        return column
+
+    def among(self, column: str, values: Sequence[Literal]) -> str:
+        written = [self.literal(value) for value in values]
+        return f"{column} = {written[0]}" if len(written) == 1 else f"{column} IN ({', '.join(written)})"
+
+    def first(self, query: str, rows: int) -> str:
+        return f"{query} LIMIT {rows:d}"
+
 
 DIALECT = PostgresqlDialect()
 
@@ -64,13 +75,14 @@ class PostgresqlSession(Session):
 
     def __init__(
         self,
-        connection: Connection,
+        database: Database,
         arguments: dict[str, Any],
         *,
         read_only: bool,
         query_timeout: float | None,
     ) -> None:
-        self._connection = connection
+        self.database = database
+        self._connection = connection = database.connection
         try:
             self._driver: psycopg.Connection[Any] = psycopg.connect(autocommit=True, **arguments)
             timeout = sql("; SET statement_timeout = {ms}", ms=Literal(int((query_timeout or 0) * 1000)))
@@ -83,10 +95,11 @@ class PostgresqlSession(Session):
         with translated(self._connection):
             return self._driver.execute(render(statement, DIALECT)).fetchall()
 
-    def query_of_user(self, statement: Sql) -> list[tuple[object, ...]]:
+    def texts_of_user(self, query: str) -> list[str | None]:
         self.execute(sql("RESET search_path"))
         try:
-            return self.query(statement)
+            wrapped = sql("SELECT CAST(theirs.value AS text) FROM ({query}) AS theirs(value)", query=raw(query))
+            return [None if row[0] is None else str(row[0]) for row in self.query(wrapped)]
         finally:
             if self.is_open:
                 self.execute(sql("SET search_path = ''"))
@@ -156,8 +169,9 @@ class PostgresqlSession(Session):
         with translated(self._connection):
             return [TableName(*row) for row in self._driver.execute(catalog.TABLES).fetchall()]
 
-    def partition_kind(self, column: Column) -> Kind | None:
-        return types.partition_kind(column)
+    def partition_values(self, table: TableName, column: Column, *, indexed: bool, limit: int) -> list[str]:
+        statement = distinct_by_index if indexed else distinct_by_scan
+        return [str(row[0]) for row in self.query(statement(table, column, limit))]
 
     def now(self) -> str:
         return str(self.query(sql('SELECT to_char(now(), \'YYYY-MM-DD"T"HH24:MI:SS.US"+00:00"\')'))[0][0])
@@ -205,19 +219,28 @@ class PostgresqlSession(Session):
             return psycopg.OperationalError(link.get_error_message())
         return errors.error_from_result(answer)
 
-    def write(self, table: TableName, batches: Iterator[pa.RecordBatch]) -> int:
+    def write(self, table: TableName, columns: Sequence[Column], batches: Iterator[pa.RecordBatch]) -> int:
         from tidegate.databases.postgresql.csv import encode
 
-        first = next(batches, None)
-        if first is None:
-            return 0
-        columns = names(first.schema.names)
-        statement = sql("COPY {table} ({columns}) FROM STDIN (FORMAT csv)", table=Name.of(table), columns=columns)
+        named = names(column.name for column in columns)
+        statement = sql("COPY {table} ({columns}) FROM STDIN (FORMAT csv)", table=Name.of(table), columns=named)
+        # A truth goes into a column of numbers as 0 or 1; COPY would write it as a letter.
+        as_numbers = [place for place, column in enumerate(columns) if column.holds.is_integer]
         with translated(self._connection), self._driver.cursor() as cursor:
-            with cursor.copy(render(statement, DIALECT)) as copy:
-                for batch in chain([first], batches):
-                    copy.write(encode(batch))
+            try:
+                with cursor.copy(render(statement, DIALECT)) as copy:
+                    for batch in batches:
+                        copy.write(self._without_nul(encode(batch, as_numbers), batch, table))
+            except psycopg.DataError as problem:
+                raise not_taken(problem, str(table), columns) from None
             return cursor.rowcount
+
+    def _without_nul(self, block: bytes, batch: pa.RecordBatch, table: TableName) -> bytes:
+        if b"\0" in block:
+            from tidegate.databases.postgresql.csv import column_with_nul
+
+            raise no_nul(str(table), column_with_nul(batch))
+        return block
 
     # Snapshots and locks
 
@@ -235,15 +258,3 @@ class PostgresqlSession(Session):
 
     def lock_in_transaction(self, name: str) -> None:
         self.query(sql("SELECT pg_advisory_xact_lock(hashtextextended({name}, 0))", name=Literal(name)))
-
-
-def select_rows(request: ReadRequest) -> Sql:
-    """The select list is ours: each column in its request's order, money as an exact number."""
-    columns: list[Part] = [_selected(column) for column in request.columns]
-    query = sql("SELECT {columns} FROM {table}", columns=columns, table=Name.of(request.table))
-    return query if request.rows is None else sql("{query} WHERE {rows}", query=query, rows=request.rows)
-
-
-def _selected(column: Column) -> Part:
-    name = Name.of(column.name)
-    return sql("CAST({name} AS numeric)", name=name) if column.type == "money" else name

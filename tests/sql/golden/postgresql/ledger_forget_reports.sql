@@ -1,1 +1,2 @@
-DELETE FROM "tidegate"."runs" WHERE run NOT IN (SELECT run FROM "tidegate"."runs" ORDER BY at DESC LIMIT 500);
+SELECT run FROM "tidegate"."runs" ORDER BY at DESC;
+DELETE FROM "tidegate"."runs" WHERE run = 'r-1';

@@ -1,2 +1,2 @@
 SELECT CAST("cobid" AS text), count(*), NULL
-FROM "sales"."odd ""orders"" {x} 100%" WHERE "cobid" IN (CAST('20240131' AS integer), CAST('20240201' AS integer)) GROUP BY "cobid";
+FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE "cobid" IN (CAST('20240131' AS integer), CAST('20240201' AS integer)) GROUP BY "cobid";

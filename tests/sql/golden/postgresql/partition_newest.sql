@@ -1,1 +1,1 @@
-SELECT CAST(max("load_id") AS text) FROM "sales"."odd ""orders"" {x} 100%" WHERE "cobid" = CAST('20240131' AS integer);
+SELECT CAST(max("load_id") AS text) FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE "cobid" = CAST('20240131' AS integer);

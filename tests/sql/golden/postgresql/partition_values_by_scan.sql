@@ -1,2 +1,2 @@
-SELECT CAST(value AS text)
-FROM (SELECT DISTINCT "it's a ""note""" AS value FROM "sales"."odd ""orders"" {x} 100%" WHERE "it's a ""note""" IS NOT NULL) AS found LIMIT 100001;
+SELECT CAST("value" AS text)
+FROM (SELECT DISTINCT "cobid" AS value FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE "cobid" IS NOT NULL) AS found LIMIT 100001;

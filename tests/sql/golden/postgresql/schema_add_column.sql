@@ -1,1 +1,1 @@
-ALTER TABLE "sales"."odd ""orders"" {x} 100%" ADD COLUMN "it's a ""note""" character varying(20);
+ALTER TABLE "sales"."odd ""orders"" `of` [x] {y} 100%" ADD COLUMN "it's a ""note""" character varying(20);

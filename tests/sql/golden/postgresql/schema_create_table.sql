@@ -1,3 +1,3 @@
 CREATE SCHEMA IF NOT EXISTS "sales";
-CREATE TABLE "sales"."odd ""orders"" {x} 100%" ("cobid" integer NOT NULL, "it's a ""note""" character varying(20), PRIMARY KEY ("it's a ""note"""));
-CREATE INDEX ON "sales"."odd ""orders"" {x} 100%" ("cobid");
+CREATE TABLE "sales"."odd ""orders"" `of` [x] {y} 100%" ("cobid" integer NOT NULL, "code" character varying(20) NOT NULL, PRIMARY KEY ("code"));
+CREATE INDEX ON "sales"."odd ""orders"" `of` [x] {y} 100%" ("cobid");

@@ -1,1 +1,1 @@
-CREATE TABLE "public"."t" ("cobid" integer NOT NULL, "it's a ""note""" character varying(20), PRIMARY KEY ("cobid", "it's a ""note"""));
+CREATE TABLE "public"."t" ("cobid" integer NOT NULL, "code" character varying(20) NOT NULL, PRIMARY KEY ("cobid", "code"));

@@ -1,4 +1,5 @@
-SELECT n.nspname, c.relname, greatest(c.reltuples, 0)::bigint, a.attname,
+SELECT n.nspname, c.relname, greatest(c.reltuples, 0)::bigint, has_table_privilege(c.oid, 'SELECT'),
+       coalesce(pg_get_partkeydef(c.oid), ''), a.attname,
        format_type(a.atttypid, a.atttypmod),
        format_type(b.oid, b.typmod),
        CASE WHEN b.typnamespace = 'pg_catalog'::regnamespace AND coalesce(k.collisdeterministic, true)
@@ -22,8 +23,8 @@ WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
   AND (lower(n.nspname), lower(c.relname)) IN (
     SELECT lower(s COLLATE "C"), lower(r COLLATE "C") FROM unnest(%s::text[], %s::text[]) AS u(s, r))
 ORDER BY n.nspname, c.relname, a.attnum;
--- with [['sales', 'public'], ['odd "orders" {x} 100%', 't']]
-SELECT n.nspname, c.relname, i.indisprimary,
+-- with [['sales', 'public'], ['odd "orders" `of` [x] {y} 100%', 't']]
+SELECT n.nspname, c.relname, i.indisprimary, i.indisunique,
        array(SELECT a.attname FROM unnest(i.indkey[0:i.indnkeyatts - 1]) WITH ORDINALITY AS k(num, place)
              JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.num ORDER BY k.place)
 FROM pg_index i
@@ -35,16 +36,19 @@ WHERE i.indisvalid AND i.indpred IS NULL AND i.indkey[0] <> 0
   AND (lower(n.nspname), lower(c.relname)) IN (
     SELECT lower(s COLLATE "C"), lower(r COLLATE "C") FROM unnest(%s::text[], %s::text[]) AS u(s, r))
 ORDER BY i.indexrelid;
--- with [['sales', 'public'], ['odd "orders" {x} 100%', 't']]
-SELECT n.nspname, c.relname, 'trigger', t.tgname
+-- with [['sales', 'public'], ['odd "orders" `of` [x] {y} 100%', 't']]
+SELECT n.nspname, c.relname, 'triggers', t.tgname
 FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE NOT t.tgisinternal AND t.tgenabled <> 'D'
   AND (lower(n.nspname), lower(c.relname)) IN (
     SELECT lower(s COLLATE "C"), lower(r COLLATE "C") FROM unnest(%s::text[], %s::text[]) AS u(s, r))
 UNION ALL
-SELECT n.nspname, c.relname, 'reference', o.conrelid::regclass::text
-FROM pg_constraint o JOIN pg_class c ON c.oid = o.confrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+SELECT n.nspname, c.relname, k.way, k.other
+FROM pg_constraint o
+CROSS JOIN LATERAL (VALUES ('referenced_by', o.confrelid, o.conrelid::regclass::text),
+                           ('references', o.conrelid, o.confrelid::regclass::text)) AS k(way, this, other)
+JOIN pg_class c ON c.oid = k.this JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE o.contype = 'f' AND o.conparentid = 0
   AND (lower(n.nspname), lower(c.relname)) IN (
     SELECT lower(s COLLATE "C"), lower(r COLLATE "C") FROM unnest(%s::text[], %s::text[]) AS u(s, r));
--- with [['sales', 'public'], ['odd "orders" {x} 100%', 't'], ['sales', 'public'], ['odd "orders" {x} 100%', 't']]
+-- with [['sales', 'public'], ['odd "orders" `of` [x] {y} 100%', 't'], ['sales', 'public'], ['odd "orders" `of` [x] {y} 100%', 't']]

@@ -1,0 +1,152 @@
+"""MySQL 8 and MariaDB 10.6 and later, as source and as target.
+
+Rows leave as the server's own text protocol and arrive by LOAD DATA LOCAL, or where a server forbids that by INSERT.
+Each task reads in a consistent transaction of its own, and a load streams inside the transaction that writes its ledger
+row. Tables of engines without transactions can be read, but not be written to.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import ssl
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from tidegate.databases.mysql import types
+from tidegate.databases.mysql.dialect import DIALECT
+from tidegate.interfaces import Database, Feature, Session
+from tidegate.model.columns import Column
+from tidegate.model.connection import Connection
+from tidegate.model.names import TableName
+from tidegate.model.values import Kind
+from tidegate.sql.text import Name, Part, Sql, names, raw, sql
+
+LONGEST_KEY = 3072
+LONGEST_NAME = 64
+_PREFIX = 191
+_TIMEOUTS = ("connect_timeout", "read_timeout", "write_timeout")
+
+
+class Mysql(Database):
+    """MySQL and MariaDB through PyMySQL and LOAD DATA LOCAL."""
+
+    kind = "mysql"
+    label = "MySQL"
+    features = frozenset({Feature.STREAM_IN_TRANSACTION})
+    dialect = DIALECT
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection)
+        self._collation = "utf8mb4_bin"
+        """Of the tables that we create; the first session says which one of this server tells all texts apart."""
+
+    def connect(self, purpose: str, *, read_only: bool = False, query_timeout: float | None = None) -> Session:
+        from tidegate.databases.mysql.session import MysqlSession
+
+        session = MysqlSession(self, self._arguments(purpose), read_only=read_only, query_timeout=query_timeout)
+        self._collation = session.collation
+        return session
+
+    def _arguments(self, purpose: str) -> dict[str, Any]:
+        place, options = self.connection, dict(self.connection.options)
+        return {
+            "host": place.host,
+            "port": place.port,
+            "database": place.database,
+            "user": place.user or None,
+            "password": place.password.encode(),  # as text, PyMySQL would take it for latin1
+            "charset": "utf8mb4",
+            "unix_socket": options.get("unix_socket") or None,
+            "program_name": f"tidegate {purpose} {socket.gethostname()[:24]}:{os.getpid()}",
+            **_encryption(options),
+            "connect_timeout": 10,
+            **{name: float(options[name]) for name in _TIMEOUTS if name in options},
+        }
+
+    @property
+    def default_schema(self) -> str:
+        return self.connection.database
+
+    def own_table(self, name: str) -> TableName:
+        return TableName(self.connection.database, f"tidegate_{name}")
+
+    def partition_kind(self, column: Column) -> Kind | None:
+        return types.partition_kind(column)
+
+    def declare(self, column: Column) -> Column:
+        return types.declare(column, self._collation)
+
+    def refused_names(self, names: Sequence[str]) -> dict[str, str]:
+        folded = Counter(name.casefold() for name in names)
+        return {name: why for name in names if (why := _why_not(name, folded))}
+
+    def fits(self, source: Column, target: Column) -> str:
+        verdict = super().fits(source, target)
+        if verdict == "widen" and (target.has_default or target.identity):
+            # MODIFY says a column anew, and would forget both.
+            return f"{target.name} is {target.type} in the target, narrower than {source.type}, and has a default there"
+        return verdict
+
+    def create_table(self, name: TableName, columns: Sequence[Column], key: Sequence[str], index_on: str) -> list[Sql]:
+        by_name = {column.name: column for column in columns}
+        parts: list[Part] = [_definition(column) for column in columns]
+        # A key over texts without a bound cannot be had here; the rows are the same without it.
+        if key and sum(_key_bytes(by_name[part]) for part in key) <= LONGEST_KEY:
+            parts.append(sql("PRIMARY KEY ({columns})", columns=names(key)))
+        if index_on and tuple(key[:1]) != (index_on,):
+            short = _key_bytes(by_name[index_on]) <= LONGEST_KEY
+            length = raw("" if short else f"({_PREFIX})")
+            parts.append(sql("KEY ({column}{length})", column=Name.of(index_on), length=length))
+        made = sql("CREATE TABLE {table} ({parts}) ENGINE = InnoDB", table=Name.of(name), parts=parts)
+        return [made]
+
+    def add_column(self, table: TableName, column: Column) -> Sql:
+        return sql(
+            "ALTER TABLE {table} ADD COLUMN {column} {type} NULL",
+            table=Name.of(table),
+            column=Name.of(column.name),
+            type=raw(column.type),
+        )
+
+    def widen_column(self, table: TableName, column: Column) -> Sql:
+        return sql("ALTER TABLE {table} MODIFY COLUMN {column}", table=Name.of(table), column=_definition(column))
+
+
+def _why_not(name: str, folded: Counter[str]) -> str:
+    if len(name) > LONGEST_NAME:
+        return f"longer than {LONGEST_NAME} characters"
+    if any(ord(letter) > 0xFFFF for letter in name):
+        return "with a letter beyond the first plane of Unicode, such as an emoji"
+    if name != name.rstrip(" "):
+        return "with a blank at its end"
+    return "the same as another but for its case" if folded[name.casefold()] > 1 else ""
+
+
+def _definition(column: Column) -> Sql:
+    # Said for both, since a TIMESTAMP of which nothing is said refuses nulls.
+    ending = " NULL" if column.nullable else " NOT NULL"
+    return sql("{name} {type}" + ending, name=Name.of(column.name), type=raw(column.type))
+
+
+def _key_bytes(column: Column) -> int:
+    """How much of an index a column takes; more than there is when it has no bound."""
+    if column.rests_as not in ("string", "text", "binary"):
+        return 16
+    if types.bare(column.type).endswith(("text", "blob")):
+        return LONGEST_KEY + 1  # these are indexed by their beginnings only
+    return (column.holds.size or LONGEST_KEY) * (1 if column.holds.family == "binary" else 4)
+
+
+def _encryption(options: dict[str, str]) -> dict[str, Any]:
+    """PyMySQL prefers TLS where nothing is said of it, and insists on it where it is given a context."""
+    mode = options.get("ssl_mode", "preferred")
+    if mode in ("disabled", "preferred"):
+        return {"ssl_disabled": mode == "disabled"}
+    context = ssl.create_default_context(cafile=options.get("ssl_ca"))
+    context.check_hostname = mode == "verify_identity"
+    context.verify_mode = ssl.CERT_NONE if mode == "required" else ssl.CERT_REQUIRED
+    if "ssl_cert" in options:
+        context.load_cert_chain(options["ssl_cert"], options.get("ssl_key"))
+    return {"ssl": context}

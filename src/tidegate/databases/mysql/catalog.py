@@ -1,0 +1,169 @@
+"""What the catalog of MySQL and MariaDB says about tables.
+
+Facts that shape this file
+ * information_schema shows only what the login has some right to, and minds the case of names or not, by server and by
+   statement: names are first found in the list of tables, and asked for as they are spelled there.
+ * A row estimate is the engine's own, and may be far off.
+ * Only an index over whole columns, in order, can tell the next greater value.
+ * A trigger is seen only with the right to it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from tidegate.databases.mysql.types import KIND, bare, holds
+from tidegate.model.columns import Column, Shape
+from tidegate.model.names import TableName
+from tidegate.sql.text import Literal, Sql, sql
+
+_TRANSACTIONAL = ("innodb", "xtradb", "rocksdb", "ndbcluster", "ndb", "tokudb", "")
+_TEXTS = ("char", "varchar", "tinytext", "text", "mediumtext", "longtext", "enum", "set")
+
+# The texts of an enum are shown with backslashes, whatever the session's mode is; in ours they mean themselves.
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+_MEANT = {"n": "\n", "r": "\r", "0": "\0"}
+
+_COLUMNS = """
+SELECT c.TABLE_SCHEMA, c.TABLE_NAME, COALESCE(t.TABLE_ROWS, 0), COALESCE(t.ENGINE, ''),
+       c.COLUMN_NAME, c.COLUMN_TYPE, c.IS_NULLABLE, c.EXTRA, COALESCE(c.COLUMN_DEFAULT, 'NULL') <> 'NULL',
+       COALESCE(c.GENERATION_EXPRESSION, '') <> '', c.CHARACTER_MAXIMUM_LENGTH, c.NUMERIC_PRECISION, c.NUMERIC_SCALE,
+       c.DATETIME_PRECISION, c.CHARACTER_SET_NAME, c.COLLATION_NAME, c.PRIVILEGES
+FROM information_schema.COLUMNS AS c
+JOIN information_schema.TABLES AS t ON t.TABLE_SCHEMA = c.TABLE_SCHEMA AND t.TABLE_NAME = c.TABLE_NAME
+WHERE (c.TABLE_SCHEMA, c.TABLE_NAME) IN ({names})
+ORDER BY c.TABLE_SCHEMA, c.TABLE_NAME, c.ORDINAL_POSITION
+"""
+_KEYS = """
+SELECT s.TABLE_SCHEMA, s.TABLE_NAME, s.INDEX_NAME, s.NON_UNIQUE, s.COLUMN_NAME,
+       s.INDEX_TYPE <> 'BTREE' OR s.SUB_PART IS NOT NULL OR s.COLUMN_NAME IS NULL
+FROM information_schema.STATISTICS AS s
+WHERE (s.TABLE_SCHEMA, s.TABLE_NAME) IN ({names})
+ORDER BY s.TABLE_SCHEMA, s.TABLE_NAME, s.INDEX_NAME, s.SEQ_IN_INDEX
+"""
+_GUARDS = """
+SELECT EVENT_OBJECT_SCHEMA, EVENT_OBJECT_TABLE, 'triggers', TRIGGER_NAME FROM information_schema.TRIGGERS
+WHERE (EVENT_OBJECT_SCHEMA, EVENT_OBJECT_TABLE) IN ({names})
+UNION
+SELECT k.REFERENCED_TABLE_SCHEMA, k.REFERENCED_TABLE_NAME, 'referenced_by', CONCAT(k.TABLE_SCHEMA, '.', k.TABLE_NAME)
+FROM information_schema.KEY_COLUMN_USAGE AS k
+WHERE (k.REFERENCED_TABLE_SCHEMA, k.REFERENCED_TABLE_NAME) IN ({names})
+UNION
+SELECT k.TABLE_SCHEMA, k.TABLE_NAME, 'references', CONCAT(k.REFERENCED_TABLE_SCHEMA, '.', k.REFERENCED_TABLE_NAME)
+FROM information_schema.KEY_COLUMN_USAGE AS k
+WHERE k.REFERENCED_TABLE_NAME IS NOT NULL AND (k.TABLE_SCHEMA, k.TABLE_NAME) IN ({names})
+UNION
+SELECT p.TABLE_SCHEMA, p.TABLE_NAME, 'partitioned_by', CONCAT(p.PARTITION_METHOD, ' ', p.PARTITION_EXPRESSION)
+FROM information_schema.PARTITIONS AS p
+WHERE p.PARTITION_METHOD IS NOT NULL AND (p.TABLE_SCHEMA, p.TABLE_NAME) IN ({names})
+"""
+_SPELLINGS = """
+SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA NOT IN ({servers_own})
+"""
+_TABLES = """
+SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES
+WHERE TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED') AND TABLE_SCHEMA = DATABASE()
+  AND LEFT(TABLE_NAME, 9) <> 'tidegate_'
+ORDER BY 1, 2
+"""
+
+
+def spellings() -> Sql:
+    """Every table that this login may see."""
+    own = [Literal(name) for name in ("information_schema", "performance_schema", "mysql", "sys")]
+    return sql(_SPELLINGS.strip(), servers_own=own)
+
+
+def columns(names: Sequence[TableName]) -> Sql:
+    return sql(_COLUMNS.strip(), names=_pairs(names))
+
+
+def keys(names: Sequence[TableName]) -> Sql:
+    return sql(_KEYS.strip(), names=_pairs(names))
+
+
+def guards(names: Sequence[TableName]) -> Sql:
+    return sql(_GUARDS.strip(), names=_pairs(names))
+
+
+def tables() -> Sql:
+    return sql(_TABLES.strip())
+
+
+def _pairs(names: Sequence[TableName]) -> list[Sql]:
+    return [sql("({schema}, {name})", schema=Literal(one.schema), name=Literal(one.name)) for one in names]
+
+
+def shapes(columns: Iterable[Any], keys: Iterable[Any], guards: Iterable[Any]) -> dict[TableName, Shape]:
+    found: dict[TableName, dict[str, Any]] = {}
+    for schema, table, estimate, engine, *column in columns:
+        entry = found.setdefault(TableName(schema, table), {"columns": [], "keys": {}, "guards": {}})
+        entry["row_estimate"], entry["engine"] = int(estimate), engine
+        entry["columns"].append(_column(*column))
+        entry["readable"] = entry.get("readable", True) and "select" in column[-1]
+    for schema, table, *part in keys:
+        found.get(TableName(schema, table), {"keys": {}})["keys"].setdefault(part[0], []).append(part)
+    for schema, table, kind, name in guards:
+        found.get(TableName(schema, table), {"guards": {}})["guards"].setdefault(kind, []).append(name)
+    return {name: _shape(name, entry) for name, entry in found.items()}
+
+
+def _shape(name: TableName, entry: dict[str, Any]) -> Shape:
+    usable = {
+        index: tuple(column for _, _, column, _ in parts)
+        for index, parts in entry["keys"].items()
+        if not any(odd for *_, odd in parts)
+    }
+    unique = {index for index, parts in entry["keys"].items() if not parts[0][1]}
+    guards = {kind: tuple(found) for kind, found in entry["guards"].items()}
+    return Shape(
+        name=name,
+        columns=tuple(entry["columns"]),
+        primary_key=usable.get("PRIMARY", ()),
+        unique_keys=tuple(usable[index] for index in usable if index in unique and index != "PRIMARY"),
+        indexes=tuple(usable.values()),
+        row_estimate=entry["row_estimate"],
+        triggers=guards.get("triggers", ()),
+        references=guards.get("references", ()),
+        referenced_by=guards.get("referenced_by", ()),
+        partitioned_by=", ".join(guards.get("partitioned_by", ())),
+        transactional=entry["engine"].lower() in _TRANSACTIONAL,
+        readable=entry["readable"],
+    )
+
+
+def _column(
+    name: str,
+    column_type: str,
+    nullable: str,
+    extra: str,
+    has_default: int,
+    generated: int,
+    size: int | None,
+    digits: int | None,
+    scale: int | None,
+    seconds: int | None,
+    *rest: Any,
+) -> Column:
+    character_set, collation, _ = rest
+    column_type = _ESCAPED.sub(lambda found: _MEANT.get(found[1], found[1]), column_type)
+    held = holds(column_type, size, digits, scale, seconds)
+    is_text = bare(column_type) in _TEXTS and collation
+    of_text = f" CHARACTER SET {character_set} COLLATE {collation}" if is_text else ""
+    # The list of an enum is shown in three-byte letters, `?` for all others: what stood there cannot be told.
+    unknown_list = held.family == "enum" and "?" in column_type
+    return Column(
+        name=name,
+        type=column_type + of_text,
+        in_target=f"varchar({size})" + of_text if unknown_list else "",
+        rests_as=held.rests_as,
+        nullable=nullable == "YES",
+        generated=bool(generated),
+        identity="auto_increment" in extra.lower(),
+        has_default=bool(has_default) or "auto_increment" in extra.lower(),
+        holds=held,
+        database=KIND,
+        collation=collation or "",
+    )

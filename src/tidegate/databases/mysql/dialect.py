@@ -1,0 +1,73 @@
+"""How MySQL and MariaDB write names, values and comparisons.
+
+Facts that shape this file
+ * Most collations call `a` and `A` equal, and many `a` and `a` with a blank: a comparison by the column's own
+   collation uses its index, and a second one of the bytes tells them apart.
+ * In a session with NO_BACKSLASH_ESCAPES a quote is the only character of a text that needs care.
+ * A literal takes its column's type and character set, or an index on it would not be used. What that set lacks becomes
+   a question mark, which the bytes tell from one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from tidegate.databases.mysql.types import bare
+from tidegate.sql.text import Literal
+
+_CASTS = {"date": "DATE", "datetime": "DATETIME(6)", "timestamp": "DATETIME(6)"}
+_INTEGERS = ("tinyint", "smallint", "mediumint", "int", "bigint", "year")
+_TEXTS = ("char", "varchar", "tinytext", "text", "mediumtext", "longtext", "enum", "set", "uuid")
+_CHARACTERS = re.compile(r" CHARACTER SET (\w+)")
+_DECIMAL = re.compile(r"decimal\(\d+,\d+\)")
+
+
+class MysqlDialect:
+    """Names in backticks, values in single quotes."""
+
+    def name(self, part: str) -> str:
+        return "`" + part.replace("`", "``") + "`"
+
+    def literal(self, literal: Literal) -> str:
+        if literal.value is None:
+            return "NULL"
+        if isinstance(literal.value, int) and not literal.type:
+            return str(literal.value)
+        quoted = "'" + str(literal.value).replace("'", "''") + "'"
+        cast, characters = _cast(literal.type), _CHARACTERS.search(literal.type)
+        if characters and characters[1] != "utf8mb4":
+            return f"CONVERT({quoted} USING {characters[1]})"
+        return f"CAST({quoted} AS {cast})" if cast else quoted
+
+    def as_text(self, value: str) -> str:
+        return f"CAST({value} AS CHAR)"
+
+    def exactly(self, column: str) -> str:
+        return self.as_text(column)  # in the session's collation, which tells all texts apart
+
+    def among(self, column: str, values: Sequence[Literal]) -> str:
+        written = [self.literal(value) for value in values]
+        found = self._one_of(column, written)
+        if not values or bare(values[0].type) not in _TEXTS:
+            return found
+        bytes_ = f"CAST(CONVERT({column} USING utf8mb4) AS BINARY)"
+        plain = [self.literal(Literal(value.value)) for value in values]
+        return f"({found} AND {self._one_of(bytes_, [f'CAST({text} AS BINARY)' for text in plain])})"
+
+    def first(self, query: str, rows: int) -> str:
+        return f"{query} LIMIT {rows:d}"
+
+    def _one_of(self, value: str, written: list[str]) -> str:
+        return f"{value} = {written[0]}" if len(written) == 1 else f"{value} IN ({', '.join(written)})"
+
+
+def _cast(column_type: str) -> str:
+    name = bare(column_type)
+    if name in _INTEGERS:
+        return "UNSIGNED" if "unsigned" in column_type else "SIGNED"
+    decimal = _DECIMAL.match(column_type)
+    return decimal[0].upper() if decimal else _CASTS.get(name, "")
+
+
+DIALECT = MysqlDialect()

@@ -1,0 +1,121 @@
+"""Errors of MySQL and MariaDB, sorted into what may be repeated, what is unknown and what is final."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import pymysql
+
+from tidegate.errors import DatabaseError, MissingObject, Transient, Unreachable, ValueProblem
+from tidegate.model.columns import Column
+from tidegate.model.connection import Connection
+
+# Lock time-out, deadlock, too many connections, server stopping, connection killed or lost.
+_TRANSIENT = (1205, 1213, 1040, 1203, 1053, 1927, 2006, 2013, 2014, 4031)
+_MISSING = (1146, 1054, 1049, 1051, 1305)
+_DENIED = (1044, 1142, 1143, 1227, 1290, 1370, 1410, 1792)
+_TIMEOUT = (1317, 1969, 3024)
+_REFUSED_LOGIN = (1045, 1698, 2059)
+_NO_ROOM = (1021, 1037, 1041, 1114)
+_NAMES_ARE_QUOTED = (*_MISSING, *_DENIED)
+_QUOTED = re.compile(r"'(?:[^']|'')*'")
+LOST = (2006, 2013, 2014, 0)
+
+
+@contextmanager
+def translated(connection: Connection, kept: type[pymysql.Error] | None = None) -> Iterator[None]:
+    """Turns the driver's errors into ours, but for those that are `kept` for the caller. Row values, which the server's
+    message may quote, are left out."""
+    try:
+        yield
+    except pymysql.Error as problem:
+        if kept is not None and isinstance(problem, kept):
+            raise
+        raise _ours(problem, connection) from None
+    except (OSError, EOFError) as problem:
+        raise _lost(connection, str(problem) or "the connection was lost") from None
+
+
+def _ours(problem: pymysql.Error, connection: Connection) -> DatabaseError:
+    code, said = code_of(problem), _said(problem)
+    happened = f"{connection.display}: {said} (error {code})."
+    if code in _TRANSIENT or isinstance(problem, pymysql.InterfaceError):
+        return _lost(connection, f"{said} (error {code})")
+    if code in _MISSING:
+        return MissingObject(
+            happened,
+            "Nothing was changed by this statement.",
+            "Correct the name, or grant the login access to it.",
+        )
+    if code in _DENIED:
+        return DatabaseError(
+            happened,
+            "Nothing was changed by this statement.",
+            "Grant the login this right, or use another login.",
+        )
+    if code in _TIMEOUT:
+        return DatabaseError(
+            happened,
+            "Nothing was changed by this statement.",
+            "Raise `query_timeout`, or add an index on the partition column.",
+        )
+    return DatabaseError(happened, "The transaction was rolled back.", _remedy(code))
+
+
+def _lost(connection: Connection, said: str) -> Transient:
+    return Transient(
+        f"{connection.display}: {said}.",
+        "The transaction was rolled back.",
+        "Run again: it completes what is missing.",
+    )
+
+
+def _remedy(code: int) -> str:
+    if code in (1062, 1451, 1452, 1048, 3819, 4025):
+        return (
+            "Look at what the target holds under the same key (`tidegate verify --deep`), or drop the constraint there."
+        )
+    if code in _NO_ROOM:
+        return "Make room on the server, then run again."
+    return "Run again when the cause is gone; `--debug` shows where it happened."
+
+
+def code_of(problem: BaseException) -> int:
+    return problem.args[0] if problem.args and isinstance(problem.args[0], int) else 0
+
+
+def _said(problem: pymysql.Error) -> str:
+    said = str(problem.args[1] if len(problem.args) > 1 else problem or "no answer").strip().rstrip(".")
+    return said if code_of(problem) in _NAMES_ARE_QUOTED else _QUOTED.sub("...", said)
+
+
+def not_taken(table: str, columns: Sequence[Column], code: int, said: str) -> ValueProblem:
+    """A value that the server would not store as it is. LOAD DATA LOCAL only warns of it; for us it is a refusal."""
+    spelled = {name: (f"'{name}'", "`" + name.replace("`", "``") + "`") for name in (one.name for one in columns)}
+    named = [
+        name for name, ways in spelled.items() if any(f"column {way} " in said or f".{way} " in said for way in ways)
+    ]
+    which = f"column {max(named, key=len)}" if named else "one of its columns"
+    # Of the server's own words only those before the value, which must not be repeated.
+    reason = re.split(r"[:'`]", said)[0].strip().removesuffix("for column").strip()
+    return ValueProblem(
+        f"{table}: {which} has no room in the target for a value that came: {reason} (error {code}).",
+        "The load was rolled back; the target keeps what it had.",
+        "Give the target's column a type that takes these values, or read the column as text (`columns:`) into one.",
+    )
+
+
+def unreachable(problem: BaseException, connection: Connection) -> Unreachable:
+    """A login or network problem, with the server's own words and what to look at."""
+    said = str(problem.args[1] if len(problem.args) > 1 else problem).strip().rstrip(".")
+    code = code_of(problem)
+    remedy = "Check host and port, and that the server is up."
+    if code in _REFUSED_LOGIN:
+        remedy = "Check user and password; a password in a URL must be percent-encoded."
+    elif code in (1049, 1044):
+        remedy = "Check the name of the database, and that this user may use it."
+    elif "TLS" in said or "SSL" in said or "certificate" in said:
+        remedy = "Name the server's authority with `ssl_ca`, or lower `ssl_mode` if you accept what that means."
+    return Unreachable(f"No connection to {connection.display}: {said}.", "Nothing was read or written.", remedy)

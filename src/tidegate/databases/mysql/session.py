@@ -1,0 +1,255 @@
+"""One open connection to MySQL or MariaDB.
+
+Facts that shape this file
+ * Every setting that text output and strictness depend on is fixed when the session opens. Zero dates and invalid
+   ones are taken as they come, 0 in an identity column stays 0.
+ * No snapshot can be shared: each task reads in a transaction of its own, which is consistent in itself.
+ * A lock by name belongs to the session, not to the transaction: what a transaction took is given back at its end.
+ * Its names are of the whole server and of 64 characters at most.
+ * LOAD DATA LOCAL turns what it cannot store into warnings: each of them is a refusal.
+ * DDL commits what was open.
+ * A wait for a lock ends after five minutes; by itself it could last a day.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+import pymysql
+from pymysql.constants import FIELD_TYPE
+from pymysql.converters import encoders
+
+from tidegate.databases.mysql import catalog
+from tidegate.databases.mysql.dialect import DIALECT
+from tidegate.databases.mysql.failures import LOST, code_of, not_taken, translated, unreachable
+from tidegate.databases.mysql.statements import distinct_values, select_rows
+from tidegate.databases.mysql.wire import NAME_OF_NO_FILE, Wire
+from tidegate.errors import DatabaseError, OutcomeUnknown, Transient
+from tidegate.interfaces import Database, ReadRequest, Session
+from tidegate.model.columns import Column, Shape
+from tidegate.model.names import TableName, spelled
+from tidegate.sql.text import Literal, Name, Sql, names, raw, render, sql
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_SETTINGS = """
+SET NAMES utf8mb4 COLLATE {collation}, SESSION time_zone = '+00:00', SESSION wait_timeout = 28800,
+SESSION sql_mode = 'NO_BACKSLASH_ESCAPES,STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES',
+SESSION net_write_timeout = 3600, SESSION net_read_timeout = 3600,
+SESSION autocommit = 1, SESSION lock_wait_timeout = 300, SESSION innodb_lock_wait_timeout = 300
+"""
+_NUMBERS = (FIELD_TYPE.TINY, FIELD_TYPE.SHORT, FIELD_TYPE.INT24, FIELD_TYPE.LONG, FIELD_TYPE.LONGLONG)
+_SECONDS_TO_WAIT = 300
+
+
+class MysqlSession(Session):
+    """Statements, catalog, rows and locks of one connection."""
+
+    def __init__(
+        self, database: Database, arguments: dict[str, Any], *, read_only: bool, query_timeout: float | None
+    ) -> None:
+        self.database = database
+        self._connection = database.connection
+        self._locks: list[str] = []
+        try:
+            # Numbers become numbers, everything else stays the text that the server wrote.
+            self._driver = Wire(autocommit=None, conv={**encoders, **dict.fromkeys(_NUMBERS, int)}, **arguments)
+            for statement in self._settings(read_only, query_timeout):
+                self._driver.query(statement)
+        except (pymysql.Error, OSError, RuntimeError) as problem:  # the last where a login needs TLS and has none
+            raise unreachable(problem, self._connection) from None
+
+    @property
+    def is_mariadb(self) -> bool:
+        return "mariadb" in str(self._driver.server_version).lower()
+
+    @property
+    def collation(self) -> str:
+        """The one of this server that tells all texts apart, blanks at the end included."""
+        if self.is_mariadb:
+            return "utf8mb4_nopad_bin"
+        return "utf8mb4_0900_bin" if self._version >= (8, 0, 17) else "utf8mb4_bin"
+
+    @property
+    def _version(self) -> tuple[int, ...]:
+        digits = str(self._driver.server_version).split("-")[0].split(".")
+        return tuple(int(part) for part in digits if part.isdigit())
+
+    def _settings(self, read_only: bool, query_timeout: float | None) -> Iterator[str]:
+        yield _SETTINGS.strip().format(collation=self.collation)
+        yield "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED" + (", READ ONLY" if read_only else "")
+        if query_timeout and self.is_mariadb:
+            yield f"SET SESSION max_statement_time = {float(query_timeout)}"
+        elif query_timeout:
+            yield f"SET SESSION max_execution_time = {int(query_timeout * 1000)}"
+
+    def query(self, statement: Sql) -> list[tuple[object, ...]]:
+        return self._asked(render(statement, DIALECT))
+
+    def _asked(self, text: str) -> list[tuple[Any, ...]]:
+        with translated(self._connection), self._driver.cursor() as cursor:
+            cursor.execute(text)
+            return list(cursor.fetchall())
+
+    def texts_of_user(self, query: str) -> list[str | None]:
+        return [None if row[0] is None else str(row[0]) for row in self._asked(query)]
+
+    def execute(self, statement: Sql) -> int:
+        return self._done(render(statement, DIALECT))
+
+    def _done(self, text: str | bytes) -> int:
+        with translated(self._connection):
+            return max(int(self._driver.query(text)), 0)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        self._done("START TRANSACTION")
+        try:
+            try:
+                yield
+            except BaseException:
+                with suppress(pymysql.Error, OSError):
+                    self._driver.rollback()
+                raise
+            self._commit()
+        finally:
+            self._release()
+
+    def _commit(self) -> None:
+        try:
+            self._driver.commit()
+        except (pymysql.OperationalError, pymysql.InterfaceError, OSError) as problem:
+            if code_of(problem) in LOST or isinstance(problem, OSError):
+                raise OutcomeUnknown(
+                    f"{self._connection.display}: the connection was lost while a commit was under way.",
+                    "Either all of the transaction is there or nothing.",
+                    "Run again: it looks first and repeats only what is missing.",
+                ) from None
+            with translated(self._connection):
+                raise problem
+
+    @property
+    def is_open(self) -> bool:
+        return bool(self._driver.open)
+
+    def close(self) -> None:
+        with suppress(pymysql.Error, OSError):
+            self._driver.close()
+
+    # The catalog
+
+    def identity(self) -> str:
+        """MariaDB has no identifier of its own: where it keeps its data, and on which machine, stands for one."""
+        place = "CONCAT(@@hostname, ':', @@port, ':', @@datadir)" if self.is_mariadb else "@@server_uuid"
+        return str(self.query(sql("SELECT CONCAT({place}, '/', DATABASE())", place=raw(place)))[0][0])[:200]
+
+    def shapes(self, names: Sequence[TableName]) -> dict[TableName, Shape]:
+        there = [TableName(str(schema), str(table)) for schema, table in self.query(catalog.spellings())]
+        real = spelled(names, there)
+        if not real:
+            return {}
+        asked = sorted(set(real.values()))
+        found = catalog.shapes(*(self.query(ask(asked)) for ask in (catalog.columns, catalog.keys, catalog.guards)))
+        return {name: found[there] for name, there in real.items() if there in found}
+
+    def tables(self) -> list[TableName]:
+        return [TableName(str(schema), str(table)) for schema, table in self.query(catalog.tables())]
+
+    def partition_values(self, table: TableName, column: Column, *, indexed: bool, limit: int) -> list[str]:
+        # An index over a text is in the order of its collation, which may call unlike texts equal.
+        by_index = indexed and (not column.collation or column.collation == self.collation)
+        return [str(row[0]) for row in self.query(distinct_values(table, column, limit, by_index=by_index))]
+
+    def now(self) -> str:
+        return str(self.query(sql("SELECT DATE_FORMAT(UTC_TIMESTAMP(6), '%Y-%m-%dT%H:%i:%s.%f+00:00')"))[0][0])
+
+    # Rows
+
+    def read(self, request: ReadRequest) -> Iterator[pa.RecordBatch]:
+        from tidegate.databases.mysql.decoding import decode
+        from tidegate.rows.arrow import arrow_schema
+
+        schema = arrow_schema(request.columns, request.text_columns)
+        statement = render(select_rows(request), DIALECT)
+        with translated(self._connection), closing(self._driver.blocks(statement, request.batch)) as blocks:
+            for block in blocks:
+                yield decode(block, schema)
+
+    def write(self, table: TableName, columns: Sequence[Column], batches: Iterator[pa.RecordBatch]) -> int:
+        allowed = self.query(sql("SELECT @@local_infile"))[0][0] in (1, "1", "ON")
+        return self._load(table, columns, batches) if allowed else self._insert(table, columns, batches)
+
+    def _load(self, table: TableName, columns: Sequence[Column], batches: Iterator[pa.RecordBatch]) -> int:
+        from tidegate.databases.mysql.encoding import lines, taken
+
+        into, computed = taken(columns)
+        statement = sql(
+            "LOAD DATA LOCAL INFILE {file} INTO TABLE {table} CHARACTER SET utf8mb4\n"
+            "FIELDS TERMINATED BY ',' OPTIONALLY ENCLOSED BY '\"' ESCAPED BY '' LINES TERMINATED BY '\n' ({into})",
+            file=Literal(NAME_OF_NO_FILE),
+            table=Name.of(table),
+            into=into,
+        )
+        if computed:
+            statement = sql("{load} SET {computed}", load=statement, computed=computed)
+        with translated(self._connection):
+            rows, warnings = self._driver.load(render(statement, DIALECT), (lines(batch) for batch in batches))
+        if warnings:
+            _, code, said = (self._asked("SHOW WARNINGS LIMIT 1") or [("", 0, "no reason given")])[0]
+            raise not_taken(str(table), columns, int(code), str(said))
+        return rows
+
+    def _insert(self, table: TableName, columns: Sequence[Column], batches: Iterator[pa.RecordBatch]) -> int:
+        """Where the server does not allow LOAD DATA LOCAL: as many rows in a statement as it takes."""
+        from tidegate.databases.mysql.encoding import rows
+
+        begin = sql(
+            "INSERT INTO {table} ({columns}) VALUES ",
+            table=Name.of(table),
+            columns=names(column.name for column in columns),
+        )
+        text = render(begin, DIALECT).encode()
+        try:
+            with translated(self._connection, kept=pymysql.DataError):
+                pieces = (piece for batch in batches for piece in rows(batch, columns))
+                return sum(int(self._driver.query(text + piece)) for piece in pieces)
+        except pymysql.DataError as problem:
+            raise not_taken(str(table), columns, code_of(problem), str(problem.args[1])) from None
+
+    # Snapshots and locks
+
+    def export_snapshot(self) -> str:
+        self._done("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        self._done("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
+        return ""
+
+    def try_lock(self, name: str) -> bool:
+        return self._lock(name, 0)
+
+    def lock_in_transaction(self, name: str) -> None:
+        if not self._lock(name, _SECONDS_TO_WAIT):
+            raise Transient(
+                f"{self._connection.display}: another run holds `{name}` for more than {_SECONDS_TO_WAIT} seconds.",
+                "The transaction was rolled back.",
+                "Run again: it completes what is missing.",
+            )
+        self._locks.append(name)
+
+    def _lock(self, name: str, seconds: int) -> bool:
+        statement = sql("SELECT GET_LOCK({name}, {wait})", name=self._lock_name(name), wait=Literal(seconds))
+        return self.query(statement)[0][0] in (1, "1")
+
+    def _release(self) -> None:
+        while self._locks:
+            name = self._locks.pop()
+            if self.is_open:
+                with suppress(DatabaseError):
+                    self.query(sql("SELECT RELEASE_LOCK({name})", name=self._lock_name(name)))
+
+    def _lock_name(self, name: str) -> Literal:
+        digest = hashlib.sha256(f"{self._connection.database} {name}".encode()).hexdigest()[:40]
+        return Literal(f"tidegate {digest}")

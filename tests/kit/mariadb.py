@@ -1,0 +1,412 @@
+"""A private MariaDB server for the tests, as `EmbeddedPostgres` is for PostgreSQL: no Docker, no root, no manual step.
+
+Facts that shape this file
+ * There is no wheel with a server. Debian and Ubuntu have one in every release, and `apt-get download` needs no root.
+ * The tables of the server's own are made by SQL files that come with it. `mariadb-install-db` does no more than feed
+   them to it, and needs programs of another package for that.
+ * The server refuses to run as root unless it is told to.
+ * A process that is killed cleans nothing up. A guard between it and the server does, when its standard input ends.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import platform
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from urllib.parse import quote
+
+import pymysql
+from pymysql.constants import ER
+
+from kit.mysql_witness import login, quoted
+
+_USER = "tidegate"
+_START_SECONDS = 60
+_PORTS_TO_TRY = 5
+_PORT_TAKEN = "Bind on TCP/IP port"
+_PACKAGE = "mariadb-server-core"
+_SHARED = ("share/mysql", "share/mariadb", "share")
+_OWN_TABLES = ("m*_system_tables.sql", "m*_performance_tables.sql", "m*_sys_schema.sql")
+_SERVER = (
+    "--bind-address=127.0.0.1",
+    "--skip-name-resolve",
+    "--socket=server.sock",  # beside the data: a whole path may be longer than a socket's name can be
+    "--character-set-server=utf8mb4",
+    "--skip-log-bin",
+    "--innodb-buffer-pool-size=64M",
+    "--innodb-log-file-size=32M",
+    # A commit waits for the log to be written, only not for the disk: a server that is killed loses nothing.
+    "--innodb-flush-log-at-trx-commit=2",
+    "--innodb-use-native-aio=0",  # containers often forbid it
+    "--innodb-buffer-pool-dump-at-shutdown=0",
+    "--innodb-buffer-pool-load-at-startup=0",
+)
+# One statement a line. Nobody but this user can log in: there is no root, with or without a password.
+_ACCOUNT = """\
+CREATE OR REPLACE USER tidegate@'127.0.0.1' IDENTIFIED BY '{}';
+GRANT ALL ON *.* TO tidegate@'127.0.0.1' WITH GRANT OPTION;
+"""
+_CREATE = "CREATE DATABASE {} {}"
+_DROP = "DROP DATABASE IF EXISTS {}"
+_CONNECTED = "SELECT id FROM information_schema.processlist WHERE db = %s"
+
+# Makes the tables of the server's own when nobody has yet, and becomes the server.
+_SERVE = """
+if [ -e "$0" ]; then "$@" --bootstrap < "$0" && rm "$0" || exit 1; fi
+exec "$@"
+"""
+# Starts that, says its number, and waits for one word. No word means that our process is gone, however it went; it may
+# go at any time, also before it has heard the number.
+_GUARD = """
+import contextlib, os, shutil, signal, subprocess, sys, threading
+
+folder, *command = sys.argv[1:]
+server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sys.stderr, start_new_session=True)
+word = ""
+
+def send(which):
+    if server.poll() is None:
+        os.killpg(server.pid, which)
+
+def obey():
+    global word
+    word = os.read(0, 16).decode() or "close"
+    send(signal.SIGTERM if word == "stop" else signal.SIGKILL)
+
+signal.signal(signal.SIGTERM, lambda *_: send(signal.SIGKILL))
+with contextlib.suppress(OSError):
+    os.write(1, b"%d\\n" % server.pid)
+threading.Thread(target=obey, daemon=True).start()
+server.wait()
+if word == "close":
+    shutil.rmtree(folder, ignore_errors=True)
+"""
+
+
+class NoMariaDb(Exception):
+    """No server can be had here. The text is one sentence: why, and what to do."""
+
+    def __init__(self, why: object) -> None:
+        super().__init__(
+            f"There is no MariaDB server here and none could be fetched ({why}): "
+            f"run `apt-get install {_PACKAGE}`, or set TIDEGATE_TEST_MYSQL to the URL of a server."
+        )
+
+
+@dataclass(frozen=True)
+class Programs:
+    """A server that is installed, or one that was unpacked, with libraries that the machine lacks."""
+
+    server: Path
+    libraries: tuple[Path, ...] = ()
+
+    @property
+    def base(self) -> Path:
+        return self.server.parents[1]
+
+    @property
+    def environment(self) -> dict[str, str]:
+        folders = [*map(str, self.libraries), os.environ.get("LD_LIBRARY_PATH", "")]
+        return {**os.environ, "LD_LIBRARY_PATH": ":".join(filter(None, folders))}
+
+    @property
+    def own_tables(self) -> bytes:
+        """The statements that make the tables of the server's own, each file's in turn."""
+        shared = [self.base / folder for folder in _SHARED]
+        files = [path for pattern in _OWN_TABLES for folder in shared for path in folder.glob(pattern)]
+        return b"\n".join([b"CREATE DATABASE mysql;", b"USE mysql;", *(path.read_bytes() for path in files), b""])
+
+    def usable(self) -> bool:
+        """Whether it starts at all, and is MariaDB: `mysqld` may also be MySQL's, which takes other options."""
+        command = [str(self.server), "--no-defaults", "--version"]
+        try:
+            answer = subprocess.run(command, env=self.environment, capture_output=True, text=True)
+        except OSError:
+            return False
+        return answer.returncode == 0 and "MariaDB" in answer.stdout
+
+
+class MariaDb:
+    """One server with a temporary folder of its own. Use it in a `with` block, or call `start` and `close`.
+
+    Args:
+        options: of `mariadbd`, after ours, such as `--lower-case-table-names=1`.
+        programs: None finds them, and fetches them when there are none. Raises NoMariaDb.
+
+    It is gone when the block ends, when the interpreter ends, and when this process is killed.
+    """
+
+    def __init__(self, *options: str, programs: Programs | None = None) -> None:
+        self._options, self._programs = options, programs
+        self._folder: Path | None = None
+        self._guard: subprocess.Popen[str] | None = None
+        self._process = os.getpid()
+        self._password = secrets.token_urlsafe(18)
+        self._port = self._pid = 0
+
+    def __enter__(self) -> MariaDb:
+        try:
+            self.start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def start(self) -> None:
+        """Ready for connections on return. Does nothing when it runs already."""
+        if self._folder is None:
+            self._programs = self._programs or find()
+            self._folder = Path(tempfile.mkdtemp(prefix="tidegate-mariadb-"))
+            atexit.register(self.close)
+            (self.folder / "data").mkdir(mode=0o700)
+            (self.folder / "account.sql").write_text(_ACCOUNT.format(self._password))
+            (self.folder / "tables.sql").write_bytes(self._programs.own_tables)
+        if self._guard is None or self._guard.poll() is not None:
+            self._launch()
+
+    def stop(self) -> None:
+        """A clean stop; connections are ended. The data stay, `start` goes on with them on the same port."""
+        self._tell("stop")
+
+    def kill(self) -> None:
+        """A stop without goodbye, as in a crash: the next start recovers from the log."""
+        self._tell("kill")
+
+    def restart(self) -> None:
+        """Stop and start on the same port: addresses stay valid, connections do not."""
+        self.stop()
+        self.start()
+
+    def close(self) -> None:
+        """Ends the server, whose data go with it. Closing twice does nothing."""
+        if self._folder is None or os.getpid() != self._process:  # a forked child must not end its parent's server
+            return
+        atexit.unregister(self.close)
+        self._tell("close")
+        shutil.rmtree(self._folder, ignore_errors=True)
+        self._folder = None
+
+    def url(self, database: str = "") -> str:
+        return f"mysql://{_USER}:{self._password}@127.0.0.1:{self._port}/{quote(database, safe='')}"
+
+    def create_database(self, name: str, options: str = "") -> str:
+        """The URL of a new, empty database. `options` such as a character set follow its name."""
+        with self._connection() as connection, connection.cursor() as cursor:
+            cursor.execute(_CREATE.format(quoted(name), options))
+        return self.url(name)
+
+    def drop_database(self, name: str) -> None:
+        """Also when somebody is still connected, or when it is not there."""
+        with self._connection() as connection, connection.cursor() as cursor:
+            # A transaction that is open there would keep the database for as long as it lasts.
+            cursor.execute(_CONNECTED, (name,))
+            for (number,) in cursor.fetchall():
+                _end_connection(cursor, number)
+            cursor.execute(_DROP.format(quoted(name)))
+
+    @contextlib.contextmanager
+    def database(self, options: str = "") -> Iterator[str]:
+        """The URL of a new database with a name of its own; dropped at the end, whoever is still connected."""
+        name = f"test_{uuid.uuid4().hex[:12]}"
+        try:
+            yield self.create_database(name, options)
+        finally:
+            self.drop_database(name)
+
+    @property
+    def folder(self) -> Path:
+        """Its data, its log and its password; closed to other users. Known after `start`."""
+        assert self._folder is not None, "the server was not started"
+        return self._folder
+
+    @property
+    def pid(self) -> int:
+        """The number of the server's process. Known after `start`."""
+        return self._pid
+
+    @property
+    def _log(self) -> Path:
+        return self.folder / "server.log"
+
+    def _connection(self) -> pymysql.Connection:
+        return pymysql.connect(**login(self.url()), autocommit=True, connect_timeout=5, read_timeout=_START_SECONDS)
+
+    def _command(self) -> list[str]:
+        assert self._programs is not None
+        ours = [str(self._programs.server), "--no-defaults", f"--basedir={self._programs.base}"]
+        ours += [f"--datadir={self.folder / 'data'}", f"--tmpdir={self.folder}", f"--port={self._port}"]
+        ours += [f"--init-file={self.folder / 'account.sql'}"]
+        ours += ["--user=root"] if os.geteuid() == 0 else []
+        return [*ours, *_SERVER, *self._options]
+
+    def _launch(self) -> None:
+        """Between our look at a port and the server's, another process may take it: then the next one is tried."""
+        for _ in range(_PORTS_TO_TRY):
+            self._port = _free_port(self._port)
+            if self._answers(self._begin()):
+                return
+            said = self._log.read_text(errors="replace")
+            if _PORT_TAKEN not in said:
+                break
+        raise RuntimeError(f"MariaDB did not start: {_last_lines(said)}")
+
+    def _begin(self) -> subprocess.Popen[str]:
+        assert self._programs is not None
+        self._tell("kill")
+        command = ["sh", "-c", _SERVE, str(self.folder / "tables.sql"), *self._command()]
+        with self._log.open("wb") as log:
+            self._guard = subprocess.Popen(
+                [sys.executable, "-I", "-S", "-c", _GUARD, str(self.folder), *command],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                env=self._programs.environment,
+                start_new_session=True,  # Ctrl-C is for the tests, which still want to clean up
+            )
+        assert self._guard.stdout is not None
+        self._pid = int(self._guard.stdout.readline() or 0)
+        return self._guard
+
+    def _answers(self, guard: subprocess.Popen[str]) -> bool:
+        """False when it has ended, or takes too long. A stranger on the port would not take our password."""
+        deadline = time.monotonic() + _START_SECONDS
+        while guard.poll() is None and time.monotonic() < deadline:
+            with contextlib.suppress(pymysql.err.OperationalError):
+                self._connection().close()
+                return True
+            time.sleep(0.05)
+        return False
+
+    def _tell(self, word: str) -> None:
+        """Returns when the server has ended; at once when there is none."""
+        if self._guard is not None:
+            self._guard.communicate(word, timeout=_START_SECONDS)
+            self._guard = None
+
+
+def find(path: str | None = None, cache: Path | None = None) -> Programs:
+    """A server on the path, one that was unpacked earlier, or one that is fetched now. Raises NoMariaDb.
+
+    Args:
+        path: where to look for an installed one. None: PATH, and /usr/sbin, which ordinary users do not have there.
+        cache: what is fetched stays in a folder in it, which is never seen half-filled. None: ~/.cache/tidegate.
+    """
+    for name in ("mariadbd", "mysqld"):
+        found = shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin" if path is None else path)
+        if found and (installed := Programs(Path(found).resolve())).usable():
+            return installed
+    try:
+        tree = (cache or _cache()) / f"mariadb-{_distribution()}"
+        return _unpacked(tree) or _fetched(tree)
+    except OSError as problem:
+        raise NoMariaDb(problem) from problem
+
+
+def _cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tidegate"
+
+
+def _distribution() -> str:
+    """Libraries of one release do not fit another, and a home may be shared by machines."""
+    release = platform.freedesktop_os_release()
+    return "-".join([release["ID"], release.get("VERSION_ID", "rolling"), platform.machine()])
+
+
+def _unpacked(tree: Path) -> Programs | None:
+    """None when it is not there, or does not run here."""
+    libraries = sorted({library.parent for library in tree.rglob("*.so.*")})
+    programs = Programs(tree / "usr" / "sbin" / "mariadbd", tuple(libraries))
+    return programs if programs.usable() else None
+
+
+def _fetched(tree: Path) -> Programs:
+    tree.parent.mkdir(parents=True, exist_ok=True)
+    # On the same disk, so that it gets its name at once and whole.
+    with tempfile.TemporaryDirectory(dir=tree.parent, prefix=".fetching-") as folder:
+        draft = Path(folder) / "tree"
+        for package in _downloaded(Path(folder)):
+            _said("dpkg-deb", "-x", str(package), str(draft))
+        if not _unpacked(draft):
+            raise NoMariaDb(f"what apt-get fetched does not run in {tree.parent}")
+        if tree.exists() and not _unpacked(tree):
+            tree.rename(Path(folder) / "broken")
+        with contextlib.suppress(OSError):  # another run was faster: what it fetched is as good
+            draft.rename(tree)
+    programs = _unpacked(tree)
+    assert programs is not None
+    return programs
+
+
+def _downloaded(folder: Path) -> list[Path]:
+    """The server's package and those that it needs and the machine lacks."""
+    try:
+        return _download(folder)
+    except NoMariaDb:  # the machine's lists of packages are missing, or too old: we get lists of our own
+        for made in ("lists/partial", "archives/partial"):
+            (folder / made).mkdir(parents=True)
+        ours = [f"Dir::State::lists={folder / 'lists'}", f"Dir::Cache={folder}"]
+        ours += ["APT::Sandbox::User=root"] if os.geteuid() == 0 else []  # its own user has no way into our folder
+        options = [part for option in ours for part in ("-o", option)]
+        _said("apt-get", *options, "update")
+        return _download(folder, *options)
+
+
+def _download(folder: Path, *options: str) -> list[Path]:
+    # Some releases have the version in the name; the name without one sorts first.
+    known = sorted(_said("apt-cache", *options, "pkgnames", _PACKAGE).split())
+    package = known[0] if known else _PACKAGE
+    plan = _said("apt-get", *options, "--simulate", "--no-install-recommends", "install", package)
+    needed = {line.split()[1] for line in plan.splitlines() if line.startswith("Inst ")}
+    _said("apt-get", *options, "download", *sorted(needed | {package}), folder=folder)
+    return sorted(folder.glob("*.deb"))
+
+
+def _said(*command: str, folder: Path | None = None) -> str:
+    """What the program said. Raises NoMariaDb with its last complaint."""
+    if shutil.which(command[0]) is None:
+        raise NoMariaDb(f"no {command[0]} either")
+    environment = {**os.environ, "LC_ALL": "C"}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, errors="replace")
+    if done.returncode != 0:
+        raise NoMariaDb(f"{command[0]}: {_last_lines(done.stderr, 1)}")
+    return done.stdout
+
+
+def _end_connection(cursor: pymysql.cursors.Cursor, number: int) -> None:
+    try:
+        cursor.execute("KILL %s", (number,))
+    except pymysql.err.OperationalError as problem:
+        if problem.args[0] != ER.NO_SUCH_THREAD:  # it went by itself
+            raise
+
+
+def _free_port(wanted: int) -> int:
+    """`wanted` when nobody listens there, or another one. 0: any."""
+    try:
+        with socket.create_server(("127.0.0.1", wanted)) as probe:
+            return int(probe.getsockname()[1])
+    except OSError:
+        return _free_port(0)
+
+
+def _last_lines(output: str, count: int = 3) -> str:
+    return " / ".join(output.strip().splitlines()[-count:])

@@ -1,0 +1,146 @@
+"""`MysqlWitness`: what a person with the `mariadb` client would see. Plain PyMySQL, and none of the code under test.
+
+Facts that shape this file
+ * A quoted text is read as the type of the column that it is assigned to, except for BIT, binary strings and
+   geometries: those take bytes.
+ * FLOAT is shown with six digits. As a DOUBLE it is shown with as many as tell it from its neighbours.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import pymysql
+from pymysql.constants import FIELD_TYPE
+
+# Other settings than Tidegate's own: what both agree on is no accident of one way of writing it. Zero dates and the
+# 31st of February are let in, a zero in an AUTO_INCREMENT column stays zero, and what does not fit is refused.
+_OTHER_EYES = """
+SET SESSION time_zone = '+05:45', SESSION div_precision_increment = 9, SESSION sql_mode =
+'ALLOW_INVALID_DATES,NO_AUTO_VALUE_ON_ZERO,NO_BACKSLASH_ESCAPES,NO_ENGINE_SUBSTITUTION,STRICT_ALL_TABLES'
+"""
+_CREATE = "CREATE TABLE {} ({}) {}"
+_INSERT = "INSERT INTO {} ({}) VALUES ({})"
+_SELECT = "SELECT {} FROM {}"
+_NO_ROWS = "SELECT {} FROM {} LIMIT 0"
+
+# Everything else is cast: the bytes of a string in its own character set, the digits of a number. A factor keeps the
+# sign of a zero, which a sum would lose.
+_AS_BYTES = "CAST({} AS BINARY)"
+_SEEN = {
+    FIELD_TYPE.FLOAT: "{} * 1e0",
+    FIELD_TYPE.DOUBLE: "{} * 1e0",
+    FIELD_TYPE.TIMESTAMP: "DATE_FORMAT({}, '%Y-%m-%d %H:%i:%s.%f')",
+    FIELD_TYPE.DATETIME: "DATE_FORMAT({}, '%Y-%m-%d %H:%i:%s.%f')",
+    FIELD_TYPE.TIME: "TIME_FORMAT({}, '%H:%i:%s.%f')",
+}
+_FLOATS = (FIELD_TYPE.FLOAT, FIELD_TYPE.DOUBLE)
+
+Cell = bytes | None
+
+
+class MysqlWitness:
+    """One open connection that commits every statement. Tables are those of the URL's database, by their bare name."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self._connection = pymysql.connect(
+            **login(url), charset="utf8mb4", autocommit=True, init_command=_OTHER_EYES.strip()
+        )
+
+    def do(self, statement: str, *values: object) -> None:
+        with self._connection.cursor() as cursor:
+            cursor.execute(statement, values or None)
+
+    def do_many(self, statement: str, rows: Sequence[Sequence[object]]) -> None:
+        with self._connection.cursor() as cursor:
+            cursor.executemany(statement, rows)
+
+    def ask(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
+        with self._connection.cursor() as cursor:
+            cursor.execute(statement, values or None)
+            return list(cursor.fetchall())
+
+    def create(self, table: str, columns: Mapping[str, str], more: str = "", options: str = "") -> None:
+        """A table whose types are spelled as in DDL; `more` follows the last column, `options` the bracket."""
+        parts = [f"{quoted(name)} {kind}" for name, kind in columns.items()] + ([more] if more else [])
+        self.do(_CREATE.format(quoted(table), ", ".join(parts), options))
+
+    def insert(self, table: str, columns: Iterable[str], rows: Sequence[Sequence[str | bytes | None]]) -> None:
+        """Each cell is the text of a value, which the server reads as the column's type, or bytes to be kept as is."""
+        # A name may hold a percent sign, which begins a hole.
+        names = ", ".join(quoted(name).replace("%", "%%") for name in columns)
+        for row in rows:
+            self.do(_INSERT.format(quoted(table).replace("%", "%%"), names, ", ".join(["%s"] * len(row))), *row)
+
+    def cells(self, table: str, columns: Iterable[str]) -> list[tuple[Cell, ...]]:
+        """Every row as exact bytes, in the order of those bytes.
+
+        A string or BIT is the bytes that are stored; FLOAT and DOUBLE are a big-endian double; DATETIME, TIMESTAMP and
+        TIME are text with six digits behind the point, a TIMESTAMP as it is at +05:45; all else is the server's text.
+        """
+        names = [quoted(name) for name in columns]
+        with self._connection.cursor() as cursor:
+            cursor.execute(_NO_ROWS.format(", ".join(names), quoted(table)))
+            kinds = [field[1] for field in cursor.description]
+            seen = [_SEEN.get(kind, _AS_BYTES).format(name) for name, kind in zip(names, kinds, strict=True)]
+            cursor.execute(_SELECT.format(", ".join(seen), quoted(table)))
+            rows = [tuple(map(_cell, kinds, row)) for row in cursor.fetchall()]
+            # A value that the server could not show is NULL with a warning.
+            assert not cursor.warning_count, self.ask("SHOW WARNINGS")
+        return sorted(rows, key=lambda row: [(cell is not None, cell or b"") for cell in row])
+
+    def text_of(self, kind: str, cell: Cell) -> str:
+        """A cell of `cells` for a person to read."""
+        return "null" if cell is None else f"{kind} {cell[:60]!r}"
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def __enter__(self) -> MysqlWitness:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def quoted(name: str) -> str:
+    """A name as MySQL and MariaDB read it in every sql_mode."""
+    return f"`{name.replace('`', '``')}`"
+
+
+def login(url: str) -> dict[str, Any]:
+    """What PyMySQL wants to know, of a URL such as mysql://user:password@host:port/database."""
+    parts = urlsplit(url)
+    return {
+        "host": parts.hostname or "127.0.0.1",
+        "port": parts.port or 3306,
+        "user": unquote(parts.username or ""),
+        "password": unquote(parts.password or ""),
+        "database": unquote(parts.path.lstrip("/")) or None,
+    }
+
+
+def differences(source: MysqlWitness, target: MysqlWitness, table: str, columns: Mapping[str, str]) -> list[str]:
+    """Cells that are not byte for byte the same on both sides, and what they are; empty when all are."""
+    ours, theirs = source.cells(table, columns), target.cells(table, columns)
+    if len(ours) != len(theirs):
+        return [f"{len(ours)} rows in the source, {len(theirs)} in the target"]
+    return [
+        f"{name}: {source.text_of(kind, left)} became {target.text_of(kind, right)}"
+        for one, other in zip(ours, theirs, strict=True)
+        for (name, kind), left, right in zip(columns.items(), one, other, strict=True)
+        if left != right
+    ]
+
+
+def _cell(kind: int, value: Any) -> Cell:
+    if value is None or isinstance(value, bytes):
+        return value
+    return struct.pack(">d", value) if kind in _FLOATS else str(value).encode()

@@ -1,0 +1,134 @@
+"""What a story asks of a source or a target, whichever database it is on: plain drivers, no code under test.
+
+Trades have no key, and the first two rows of a day are the same: a row that is lost or doubled shows.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from kit.mysql_witness import MysqlWitness
+from kit.witness import Witness
+
+Rows = Counter[tuple[object, ...]]
+
+NOTES = (None, "", "naïve ✓ 山田", 'two\nlines\t"quoted", 100%', "\\.")
+_OPENING = datetime(2024, 1, 1, 7)
+_TICK = timedelta(seconds=1, microseconds=1)
+_INSERT = "INSERT INTO trades (cob, id, amount, note, traded_at, load_id) VALUES (%s, %s, %s, %s, %s, %s)"
+_SELECT = "SELECT {} FROM trades {}"
+_COUNT = "SELECT cob, count(*) FROM trades {} GROUP BY cob ORDER BY cob"
+_LEDGER = "SELECT value_text, generation, kind, row_total FROM {} WHERE table_name LIKE '%trades' ORDER BY generation"
+
+
+@dataclass(frozen=True)
+class _Words:
+    """How one database says it."""
+
+    create: str
+    columns: str
+    ledger: str
+    sessions: str
+
+
+_POSTGRESQL = _Words(
+    create="""
+        CREATE TABLE trades (
+            cob integer, id bigint NOT NULL, amount numeric(38,18), note text, traded_at timestamp, load_id bigint
+        );
+        CREATE INDEX ON trades (cob)
+    """,
+    columns="""
+        SELECT attname FROM pg_attribute
+        WHERE attrelid = 'trades'::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attname
+    """,
+    ledger="tidegate.ledger",
+    sessions="""
+        SELECT application_name FROM pg_stat_activity
+        WHERE datname = current_database() AND application_name LIKE 'tidegate %'
+    """,
+)
+# Its list of sessions does not tell their programs: whoever else is in a database of ours is a run.
+_MYSQL = _Words(
+    create="""
+        CREATE TABLE trades (
+            cob int, id bigint NOT NULL, amount decimal(38,18), note text, traded_at datetime(6),
+            load_id bigint, KEY (cob)
+        )
+    """,
+    columns="""
+        SELECT COLUMN_NAME FROM information_schema.COLUMNS
+        WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = 'trades' ORDER BY COLUMN_NAME
+    """,
+    ledger="tidegate_ledger",
+    sessions="""
+        SELECT CONCAT('tidegate run ', ID) FROM information_schema.PROCESSLIST
+        WHERE DB = DATABASE() AND ID <> CONNECTION_ID()
+    """,
+)
+
+
+def _words(url: str) -> _Words:
+    return _MYSQL if url.startswith("mysql") else _POSTGRESQL
+
+
+def opened(url: str) -> Any:
+    """A witness on this side."""
+    return MysqlWitness(url) if url.startswith("mysql") else Witness(url)
+
+
+def ask(url: str, statement: Any, *values: object) -> list[Any]:
+    with opened(url) as witness:
+        return list(witness.ask(statement, *values))
+
+
+def do(url: str, statement: Any, *values: object) -> None:
+    with opened(url) as witness:
+        witness.do(statement, *values)
+
+
+def create(url: str) -> None:
+    do(url, _words(url).create)
+
+
+def fill(url: str, days: Sequence[int], first: int, last: int) -> None:
+    """Trades of these numbers on each of these days; the first has the number of the second."""
+    numbers = [max(number, 2) for number in range(first, last + 1)]
+    rows = [_trade(day, number) for day in days for number in numbers]
+    with opened(url) as witness:
+        witness.do_many(_INSERT, rows)
+
+
+def _trade(day: int, number: int) -> tuple[object, ...]:
+    amount = number * Decimal("1.000000000000000001") + day
+    return day, number, amount, NOTES[number % len(NOTES)], _OPENING + number * _TICK, 1
+
+
+def rows_of(url: str, days: Sequence[int] = ()) -> Rows:
+    """Every row, or those of some days, with its columns in the order of their names."""
+    names = ", ".join(str(name) for (name,) in ask(url, _words(url).columns))
+    return Counter(ask(url, _SELECT.format(names, _of(days))))
+
+
+def counts_of(url: str, days: Sequence[int] = ()) -> dict[int, int]:
+    return dict(ask(url, _COUNT.format(_of(days))))
+
+
+def _of(days: Sequence[int]) -> str:
+    return f"WHERE cob IN ({', '.join(map(str, days))})" if days else ""
+
+
+def ledger_of(url: str) -> dict[int, tuple[int, str, int]]:
+    """The newest word on each value: its generation, its kind and its rows."""
+    found = ask(url, _LEDGER.format(_words(url).ledger))
+    return {int(value): (generation, kind, rows) for value, generation, kind, rows in found}
+
+
+def sessions_of(url: str) -> list[str]:
+    """The names under which Tidegate is connected to this database."""
+    return [name for (name,) in ask(url, _words(url).sessions)]

@@ -1,0 +1,14 @@
+START TRANSACTION;
+SELECT GET_LOCK('tidegate a1ecd13cd58018c8eb343700e3cf7d80dae90073', 300);
+SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA NOT IN ('information_schema', 'performance_schema', 'mysql', 'sys');
+CREATE TABLE `none`.`tidegate_target` (`owner` varchar(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_bin NOT NULL, `version` int NOT NULL, `at` varchar(40) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_bin NOT NULL, PRIMARY KEY (`owner`)) ENGINE = InnoDB;
+CREATE TABLE `none`.`tidegate_scopes` (`table_name` varchar(300) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_bin NOT NULL, `scope` longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_bin NOT NULL, PRIMARY KEY (`table_name`)) ENGINE = InnoDB;
+CREATE TABLE `none`.`tidegate_ledger` (`table_name` varchar(300) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_bin NOT NULL, `value_text` varchar(400) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_bin NOT NULL, `generation` int NOT NULL, `kind` varchar(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_bin NOT NULL, `row_total` bigint NOT NULL, `hash` varchar(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_bin NOT NULL, `text_columns` longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_bin NOT NULL, `newest` longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_bin NULL, `columns` longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_bin NOT NULL, `columns_id` varchar(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_bin NOT NULL, `stamp` varchar(80) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_bin NOT NULL, `run` varchar(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_bin NOT NULL, `at` varchar(40) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_bin NOT NULL, PRIMARY KEY (`table_name`, `value_text`, `generation`)) ENGINE = InnoDB;
+CREATE TABLE `none`.`tidegate_runs` (`run` varchar(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_bin NOT NULL, `at` varchar(40) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_bin NOT NULL, `report` longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_bin NOT NULL, PRIMARY KEY (`run`)) ENGINE = InnoDB;
+CREATE TABLE `none`.`tidegate_locks` (`table_name` varchar(300) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_bin NOT NULL, `run` varchar(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_bin NOT NULL, `holder` varchar(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_bin NOT NULL, `since` varchar(40) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_bin NOT NULL, PRIMARY KEY (`table_name`)) ENGINE = InnoDB;
+SELECT owner FROM `none`.`tidegate_target`;
+SELECT CONCAT(@@server_uuid, '/', DATABASE());
+SELECT DATE_FORMAT(UTC_TIMESTAMP(6), '%Y-%m-%dT%H:%i:%s.%f+00:00');
+INSERT INTO `none`.`tidegate_target` (owner, version, at) VALUES ('1/2', 1, 'now');
+COMMIT;
+SELECT RELEASE_LOCK('tidegate a1ecd13cd58018c8eb343700e3cf7d80dae90073');

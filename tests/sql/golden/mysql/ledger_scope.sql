@@ -1,0 +1,1 @@
+SELECT scope FROM `none`.`tidegate_scopes` WHERE table_name = 'it''s';

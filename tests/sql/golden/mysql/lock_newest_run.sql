@@ -1,0 +1,1 @@
+SELECT run FROM `none`.`tidegate_locks` WHERE table_name = 'it''s';

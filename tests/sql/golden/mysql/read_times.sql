@@ -1,0 +1,1 @@
+SELECT `t`, `d`, `s` FROM `sales`.`odd "orders" ``of`` [x] {y} 100%`;

@@ -1,0 +1,1 @@
+SELECT TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM CAST(`t` AS CHAR))), TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM CAST(`d` AS CHAR))), `s` FROM `sales`.`odd "orders" ``of`` [x] {y} 100%`;

@@ -1,0 +1,1 @@
+CREATE TABLE `sales`.`odd "orders" ``of`` [x] {y} 100%` (`cobid` int NOT NULL, `code` varchar(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin NOT NULL, PRIMARY KEY (`code`), KEY (`cobid`)) ENGINE = InnoDB;

@@ -1,0 +1,1 @@
+SELECT CONCAT(@@server_uuid, '/', DATABASE());

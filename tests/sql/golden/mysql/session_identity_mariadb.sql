@@ -1,0 +1,1 @@
+SELECT CONCAT(CONCAT(@@hostname, ':', @@port, ':', @@datadir), '/', DATABASE());

@@ -1,0 +1,5 @@
+SET NAMES utf8mb4 COLLATE utf8mb4_nopad_bin, SESSION time_zone = '+00:00', SESSION wait_timeout = 28800,
+SESSION sql_mode = 'NO_BACKSLASH_ESCAPES,STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES',
+SESSION net_write_timeout = 3600, SESSION net_read_timeout = 3600,
+SESSION autocommit = 1, SESSION lock_wait_timeout = 300, SESSION innodb_lock_wait_timeout = 300;
+SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;

@@ -1,0 +1,9 @@
+SELECT @@local_infile;
+LOAD DATA LOCAL INFILE 'rows of tidegate' INTO TABLE `sales`.`odd "orders" ``of`` [x] {y} 100%` CHARACTER SET utf8mb4
+FIELDS TERMINATED BY ',' OPTIONALLY ENCLOSED BY '"' ESCAPED BY '' LINES TERMINATED BY '
+' (`cobid`, `it's a "note"`, @field2) SET `b` = UNHEX(@field2);
+-- then its rows:
+-- 7,"say ""hi"", it's
+-- \.
+-- ",00ff
+-- 8,NULL,

@@ -1,3 +1,0 @@
-RESET search_path;
-SELECT cob FROM closed_days;
-SET search_path = '';

@@ -1,0 +1,325 @@
+"""The statements that have a golden file, by its name: those that every database has, and those that only one has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from sql.recorders import Rows
+from tidegate.errors import Locked, TidegateError, Transient, ValueProblem
+from tidegate.interfaces import ReadRequest, Session
+from tidegate.model.columns import Column
+from tidegate.model.evidence import LedgerEntry
+from tidegate.model.names import TableName
+from tidegate.model.scope import Scope
+from tidegate.model.types import Type
+from tidegate.model.values import Kind, Value
+from tidegate.sql import partitions
+from tidegate.sql.text import Sql
+from tidegate.state import lock
+from tidegate.state.ledger import Ledger
+
+
+@dataclass(frozen=True)
+class Statement:
+    """What a session sends when it is asked this; without a `call`, what it sends to open.
+
+    `opened` are arguments of `connect`, `raises` is how the call ends; the others are the recorder's.
+    """
+
+    call: Callable[[Session], object] | None
+    answers: Mapping[str, Rows] = field(default_factory=dict)
+    lock_is_free: bool = True
+    server: str = ""
+    raises: type[TidegateError] | None = None
+    opened: Mapping[str, Any] = field(default_factory=dict)
+
+
+def column(name: str, holds: Type, *, nullable: bool = True) -> Column:
+    """In words of no database: each declares its own for it."""
+    return Column(name, str(holds), holds.rests_as, nullable=nullable, holds=holds)
+
+
+ODD = TableName("sales", 'odd "orders" `of` [x] {y} 100%')
+COBID = column("cobid", Type("int32"), nullable=False)
+NOTE = column('it\'s a "note"', Type("string", 20))
+CODE = column("code", Type("string", 20), nullable=False)
+LONG = column("long", Type("string"), nullable=False)
+BYTES = column("b", Type("binary"))
+BITS = column("bits", Type("bits", 8))
+EVERY_TYPE = tuple(
+    column(f"a {holds}", holds)
+    for holds in (
+        *(Type(f"{sign}int{bits}") for sign in ("", "u") for bits in (8, 16, 32, 64)),
+        *map(Type, ("flag", "bool", "float32", "float64", "number", "date", "uuid", "json", "xml", "geometry")),
+        *(Type("decimal", 19, 2), Type("decimal", 50, 10)),
+        *(Type("time", 6), Type("clock", 3), Type("timestamp", 6), Type("instant", 3)),
+        *(Type("string", 20), Type("string"), Type("char", 3), Type("trimmed", 4), Type("enum", 10)),
+        *(Type("binary", 16), Type("binary"), Type("bits", 8), Type("local", spelling="inet")),
+    )
+)
+POINT = bytes(4) + b"\x01\x01\x00\x00\x00" + bytes(16)
+DAY, NEXT_DAY = Value.of(20240131, Kind.INTEGER), Value.of(20240201, Kind.INTEGER)
+TEXTS = [Value.of("it's", Kind.TEXT), Value.of("back\\slash", Kind.TEXT)]
+VALUES = (
+    (Type("int64"), DAY),
+    (Type("uint64"), DAY),
+    (Type("decimal", 10, 2), Value.of("1.50", Kind.DECIMAL)),
+    (Type("date"), Value.of("2024-01-31", Kind.DATE)),
+    (Type("timestamp", 3), Value.of("2024-01-31 10:00:00.5", Kind.TIMESTAMP)),
+    (Type("instant", 6), Value.of("2024-01-31 10:00:00", Kind.TIMESTAMP)),
+    (Type("string", 20), TEXTS[0]),
+    (Type("char", 3), Value.of("a", Kind.TEXT)),
+    (Type("uuid"), Value.of("0b5e36e0-4f4b-4c2f-8a6d-0c2f4f0f0d57", Kind.TEXT)),
+)
+ENTRY = LedgerEntry(
+    generation=3,
+    kind="loaded",
+    rows=1204,
+    hash="0f" * 16,
+    text_columns=("it's",),
+    newest="2024-01-31 10:00:00",
+    columns_id="abc",
+    stamp="1204-99",
+    run="r-1",
+)
+
+
+# Words that the tables below are written in
+
+
+def own(session: Session, *columns: Column) -> tuple[Column, ...]:
+    """As this database declares them."""
+    return tuple(session.database.declare(one) for one in columns)
+
+
+def read(session: Session, *columns: Column, rows: Sql | None = None, as_text: bool = False) -> None:
+    names = tuple(one.name for one in columns) if as_text else ()
+    for _ in session.read(ReadRequest(ODD, columns, rows, names)):
+        raise AssertionError("there are no rows")
+
+
+def write(session: Session, *columns: Column) -> None:
+    arrays = {
+        COBID.name: pa.array([7, 8], pa.int32()),
+        NOTE.name: pa.array(['say "hi", it\'s\n\\.\n', None]),
+        BYTES.name: pa.array([b"\x00\xff", b""]),
+        BITS.name: pa.array(["00000101", None]),
+        "shape": pa.array([POINT, None]),
+    }
+    batch = pa.record_batch({one.name: arrays[one.name] for one in columns})
+    session.write(ODD, columns, iter([batch]))
+
+
+def create(
+    session: Session, *columns: Column, key: Sequence[str] = (), index_on: str = "", name: TableName = ODD
+) -> None:
+    for statement in session.database.create_table(name, own(session, *columns), key, index_on):
+        session.execute(statement)
+
+
+def values(session: Session, of: Column, *, indexed: bool) -> None:
+    session.partition_values(ODD, of, indexed=indexed, limit=100_001)
+
+
+def counts(session: Session, of: Column, wanted: list[Value], newest: str | None = None) -> None:
+    session.query(partitions.counts(ODD, *own(session, of), wanted, newest))
+
+
+def deletes(session: Session) -> Iterator[Sql]:
+    for holds, value in VALUES:
+        yield partitions.delete_value(ODD, *own(session, column(f"a {holds}", holds)), value)
+
+
+def in_transaction(session: Session, call: Callable[[], object]) -> None:
+    with session.transaction():
+        call()
+
+
+def rolled_back(session: Session) -> None:
+    with suppress(KeyError), session.transaction():
+        raise KeyError
+
+
+SHARED: dict[str, Statement] = {
+    # One session
+    "session_open": Statement(None),
+    "session_open_to_look": Statement(None, opened={"read_only": True, "query_timeout": 300.0}),
+    "session_commit": Statement(lambda session: in_transaction(session, lambda: None)),
+    "session_roll_back": Statement(rolled_back),
+    "session_now": Statement(lambda session: session.now()),
+    "session_identity": Statement(lambda session: session.identity()),
+    "session_texts_of_user": Statement(lambda session: session.texts_of_user("SELECT cob, '{}' FROM closed_days")),
+    "session_tables": Statement(lambda session: session.tables()),
+    "session_shapes": Statement(
+        lambda session: session.shapes([ODD, TableName(session.database.default_schema, "t")]),
+        answers={"FROM information_schema.TABLES WHERE": [(ODD.schema, ODD.name)]},
+    ),
+    "session_export_snapshot": Statement(lambda session: session.export_snapshot()),
+    "session_try_lock": Statement(lambda session: session.try_lock("tidegate table it's")),
+    "session_lock_in_transaction": Statement(
+        lambda session: in_transaction(session, lambda: session.lock_in_transaction("tidegate value it's 7"))
+    ),
+    # Rows
+    "read_table": Statement(lambda session: read(session, *own(session, COBID, NOTE))),
+    "read_value": Statement(
+        lambda session: read(
+            session, *own(session, COBID, NOTE), rows=partitions.of_value(*own(session, COBID), value=DAY)
+        )
+    ),
+    "read_every_type": Statement(lambda session: read(session, *own(session, *EVERY_TYPE))),
+    "read_every_type_as_text": Statement(lambda session: read(session, *own(session, *EVERY_TYPE), as_text=True)),
+    "write_rows": Statement(lambda session: write(session, *own(session, COBID, NOTE, BYTES))),
+    # Values of a partition column
+    "partition_values_by_index": Statement(lambda session: values(session, *own(session, COBID), indexed=True)),
+    "partition_values_by_scan": Statement(lambda session: values(session, *own(session, COBID), indexed=False)),
+    "partition_texts_by_index": Statement(lambda session: values(session, *own(session, NOTE), indexed=True)),
+    "partition_texts_by_scan": Statement(lambda session: values(session, *own(session, NOTE), indexed=False)),
+    "partition_counts": Statement(lambda session: counts(session, COBID, [DAY, NEXT_DAY])),
+    "partition_counts_of_texts": Statement(lambda session: counts(session, NOTE, TEXTS)),
+    "partition_counts_and_newest": Statement(lambda session: counts(session, COBID, [DAY], "load_id")),
+    "partition_newest": Statement(
+        lambda session: session.query(partitions.newest_of_value(ODD, *own(session, COBID), DAY, "load_id"))
+    ),
+    "partition_nulls": Statement(lambda session: session.query(partitions.count_nulls(ODD, NOTE))),
+    "partition_delete": Statement(lambda session: [session.execute(one) for one in deletes(session)]),
+    # Schemas
+    "schema_create_table": Statement(
+        lambda session: create(session, COBID, CODE, key=[CODE.name], index_on=COBID.name)
+    ),
+    "schema_create_table_with_key_first": Statement(
+        lambda session: create(
+            session,
+            COBID,
+            CODE,
+            key=[COBID.name, CODE.name],
+            index_on=COBID.name,
+            name=TableName(session.database.default_schema, "t"),
+        )
+    ),
+    "schema_create_table_without_key": Statement(lambda session: create(session, COBID, NOTE, index_on=COBID.name)),
+    "schema_create_table_with_long_key": Statement(
+        lambda session: create(session, COBID, LONG, key=[COBID.name, LONG.name], index_on=LONG.name)
+    ),
+    "schema_create_table_of_every_type": Statement(lambda session: create(session, *EVERY_TYPE)),
+    "schema_add_column": Statement(
+        lambda session: session.execute(session.database.add_column(ODD, *own(session, NOTE)))
+    ),
+    "schema_widen_column": Statement(
+        lambda session: [session.execute(session.database.widen_column(ODD, one)) for one in own(session, NOTE, COBID)]
+    ),
+    # The ledger
+    "ledger_create": Statement(lambda session: Ledger(session).create()),
+    "ledger_require_own": Statement(
+        lambda session: Ledger(session).require_own(), answers={"SELECT owner FROM": [("1/2",)]}
+    ),
+    "ledger_disown": Statement(lambda session: Ledger(session).disown()),
+    "ledger_entries": Statement(lambda session: Ledger(session).entries("it's")),
+    "ledger_newest": Statement(lambda session: Ledger(session).newest("it's", "7")),
+    "ledger_record": Statement(lambda session: Ledger(session).record("it's", "7", ENTRY)),
+    "ledger_restamp": Statement(lambda session: Ledger(session).restamp("it's", "7", ENTRY)),
+    "ledger_scope": Statement(lambda session: Ledger(session).scope("it's")),
+    "ledger_declare": Statement(lambda session: Ledger(session).declare("it's", Scope(DAY))),
+    "ledger_keep_report": Statement(lambda session: Ledger(session).keep_report("r-1", {"it's": '{"a": "\\n"}'})),
+    "ledger_reports": Statement(lambda session: Ledger(session).reports(20)),
+    "ledger_forget_reports": Statement(
+        lambda session: Ledger(session).forget_reports(1), answers={"SELECT run FROM": [("r-2",), ("r-1",)]}
+    ),
+    "lock_take": Statement(lambda session: lock.take(session, "it's", "r-1")),
+    "lock_newest_run": Statement(lambda session: lock.newest_run(session, "it's")),
+    "lock_refused": Statement(lambda session: lock.take(session, "it's", "r-1"), lock_is_free=False, raises=Locked),
+}
+
+POSTGRESQL: dict[str, Statement] = {
+    "session_use_snapshot": Statement(lambda session: session.use_snapshot("00000003-1")),
+    "read_money": Statement(
+        lambda session: read(session, Column("price", "money", "decimal(19,2)", holds=Type("decimal", 19, 2)))
+    ),
+    "read_back_for_another_database": Statement(
+        lambda session: read(
+            session,
+            Column("truth", "integer", "bool", holds=Type("int32"), stands_for=Type("bool")),
+            Column("flag", "boolean", "int16", holds=Type("bool"), stands_for=Type("flag")),
+            Column("code", "character(3)", "string", holds=Type("char", 3), stands_for=Type("trimmed", 3)),
+        )
+    ),
+}
+
+MARIADB, MARIADB_OLD_GREETING = "11.4.2-MariaDB-ubu2404", "5.5.5-10.6.18-MariaDB"
+BEFORE_0900_BIN = "8.0.16"
+GEOMETRY = Column("shape", "geometry", "binary", holds=Type("geometry"))
+UNSIGNED = Column("n", "bigint unsigned", "decimal(20,0)", holds=Type("uint64"))
+NAME = Column(
+    "name",
+    "varchar(20) CHARACTER SET latin1 COLLATE latin1_swedish_ci",
+    "string",
+    holds=Type("string", 20),
+    collation="latin1_swedish_ci",
+)
+TIMES = (
+    Column("t", "time(3)", "time", holds=Type("clock", 3)),
+    Column("d", "datetime(6)", "timestamp", holds=Type("timestamp", 6)),
+    Column("s", "timestamp", "timestamptz", holds=Type("instant", 0)),
+)
+
+MYSQL: dict[str, Statement] = {
+    # One session, of each flavour
+    "session_open_mariadb": Statement(None, server=MARIADB),
+    "session_open_mariadb_10_6": Statement(None, server=MARIADB_OLD_GREETING),
+    "session_open_mariadb_to_look": Statement(None, server=MARIADB, opened={"read_only": True, "query_timeout": 0.5}),
+    "session_open_mysql_8_0_16": Statement(None, server=BEFORE_0900_BIN),
+    "session_open_mysql_5_7_to_look": Statement(
+        None, server="5.7.44-log", opened={"read_only": True, "query_timeout": 0.5}
+    ),
+    "session_identity_mariadb": Statement(lambda session: session.identity(), server=MARIADB),
+    "session_lock_timed_out": Statement(
+        lambda session: in_transaction(session, lambda: session.lock_in_transaction("tidegate value it's 7")),
+        lock_is_free=False,
+        raises=Transient,
+    ),
+    # Rows
+    "read_floats": Statement(
+        lambda session: read(
+            session,
+            Column("f", "float", "float32", holds=Type("float32")),
+            Column("d", "double", "float64", holds=Type("float64")),
+        )
+    ),
+    "read_bits": Statement(lambda session: read(session, *own(session, BITS))),
+    "read_binary_as_text": Statement(lambda session: read(session, *own(session, BYTES), GEOMETRY, as_text=True)),
+    "read_times": Statement(lambda session: read(session, *TIMES)),
+    "read_times_as_text": Statement(lambda session: read(session, *TIMES, as_text=True)),
+    "read_truth_back": Statement(lambda session: read(session, *own(session, column("truth", Type("bool"))))),
+    "read_char_back": Statement(lambda session: read(session, *own(session, column("code", Type("char", 3))))),
+    "write_rows_computed": Statement(lambda session: write(session, *own(session, COBID, BYTES, BITS), GEOMETRY)),
+    "write_rows_by_insert": Statement(
+        lambda session: write(session, *own(session, COBID, NOTE, BYTES, BITS), GEOMETRY),
+        answers={"@@local_infile": [(0,)]},
+    ),
+    "write_rows_refused": Statement(
+        lambda session: write(session, *own(session, COBID, NOTE)),
+        answers={"SHOW WARNINGS": [("Warning", 1264, "Out of range value for column 'cobid' at row 1")]},
+        raises=ValueProblem,
+    ),
+    # Values of a partition column
+    "partition_texts_of_other_collation_by_index": Statement(lambda session: values(session, NAME, indexed=True)),
+    "partition_texts_by_index_mariadb": Statement(
+        lambda session: values(session, *own(session, NOTE), indexed=True), server=MARIADB
+    ),
+    "partition_delete_of_other_collation": Statement(
+        lambda session: session.execute(partitions.delete_value(ODD, NAME, TEXTS[0]))
+    ),
+    "partition_delete_unsigned": Statement(
+        lambda session: session.execute(partitions.delete_value(ODD, UNSIGNED, DAY))
+    ),
+    # Schemas
+    "schema_create_table_mariadb": Statement(
+        lambda session: create(session, COBID, CODE, key=[CODE.name], index_on=COBID.name), server=MARIADB
+    ),
+}
+
+OWN: dict[str, dict[str, Statement]] = {"postgresql": POSTGRESQL, "mysql": MYSQL}
