@@ -6,7 +6,8 @@ SELECT n.nspname, c.relname, greatest(c.reltuples, 0)::bigint, has_table_privile
        format_type(b.oid, b.typmod),
        CASE WHEN b.typnamespace = 'pg_catalog'::regnamespace AND coalesce(k.collisdeterministic, true)
             THEN b.typname ELSE '' END,
-       NOT (a.attnotnull OR t.typnotnull), a.attgenerated <> '', a.attidentity <> '', a.atthasdef, b.typtype = 'e'
+       NOT (a.attnotnull OR t.typnotnull), a.attgenerated <> '', a.attidentity <> '', a.atthasdef, b.typtype = 'e',
+       coalesce(nullif(k.collname, 'default'), '')
 FROM pg_class c
 JOIN pg_namespace n ON n.oid = c.relnamespace
 JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped

@@ -1,0 +1,202 @@
+"""What goes wrong on a server becomes one of our errors, and which one decides what may be repeated."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kit import sides
+from kit.processes import wait_until
+from tidegate.config.urls import parse_connection
+from tidegate.errors import DatabaseError, OutcomeUnknown, Transient, Unreachable
+from tidegate.interfaces import Database, Session
+from tidegate.model.names import TableName
+from tidegate.plugins import database as database_at
+from tidegate.sql.text import Literal, Name, sql
+
+if TYPE_CHECKING:
+    from kit.mariadb import MariaDb
+    from tidegate.demo.embedded import EmbeddedPostgres
+
+pytestmark = [pytest.mark.postgres, pytest.mark.mysql]
+
+END = {
+    "postgresql": "SELECT pg_terminate_backend({})",
+    "mysql": "KILL CONNECTION {}",
+}
+NUMBER = {"postgresql": "SELECT pg_backend_pid()", "mysql": "SELECT CONNECTION_ID()"}
+FOREVER = {"postgresql": "SELECT pg_sleep(60)", "mysql": "SELECT count(*) FROM seq_1_to_1000000000 WHERE seq % 7 = 9"}
+
+
+@dataclass
+class Place:
+    """A database with a table `t`, and ways to disturb it."""
+
+    url: str
+    database: Database
+    stack: ExitStack
+
+    @property
+    def kind(self) -> str:
+        return self.database.kind
+
+    @property
+    def table(self) -> Name:
+        return Name.of(TableName(self.database.default_schema, "t"))
+
+    def connect(self, **options: float) -> Session:
+        return self.stack.enter_context(self.database.connect("test", **options))  # type: ignore[arg-type]
+
+    def end(self, session: Session) -> None:
+        number = session.texts_of_user(NUMBER[self.kind])[0]
+        sides.do(self.url, END[self.kind].format(int(str(number))))
+
+
+@pytest.fixture(params=sorted(END))
+def place(request: pytest.FixtureRequest, postgres: EmbeddedPostgres, mariadb: MariaDb) -> Iterator[Place]:
+    server = {"postgresql": postgres, "mysql": mariadb}[request.param]
+    name = f"failing_{uuid.uuid4().hex[:12]}"
+    url = server.create_database(name)
+    sides.do(url, "CREATE TABLE t (id int PRIMARY KEY, n int)")
+    sides.do(url, "INSERT INTO t VALUES (1, 0), (2, 0)")
+    with ExitStack() as stack:
+        yield Place(url, database_at(parse_connection(url)), stack)
+    server.drop_database(name)
+
+
+def test_a_wrong_password_says_what_to_check_and_not_the_password(place: Place):
+    wrong = database_at(replace(place.database.connection, password="not-the-secret", user="somebody"))
+    with pytest.raises(Unreachable) as told:
+        wrong.connect("test")
+    assert "Check" in told.value.remedy
+    assert "not-the-secret" not in str(told.value)
+
+
+def test_a_server_that_is_away(place: Place):
+    with pytest.raises(Unreachable, match="No connection to"):
+        database_at(replace(place.database.connection, port=1)).connect("test")
+
+
+def test_a_database_that_is_not_there(place: Place):
+    with pytest.raises(Unreachable) as told:
+        database_at(replace(place.database.connection, database="nowhere")).connect("test")
+    assert "name of the database" in told.value.remedy
+
+
+def test_a_connection_that_was_ended_may_be_tried_again(place: Place):
+    session = place.connect()
+    place.end(session)
+    with pytest.raises(Transient):
+        session.query(sql("SELECT 1"))
+    assert not session.is_open
+
+
+def test_a_commit_without_an_answer_is_unknown(place: Place):
+    session = place.connect()
+
+    def commit() -> None:
+        with session.transaction():
+            session.execute(sql("UPDATE {t} SET n = 5 WHERE id = 1", t=place.table))
+            place.end(session)
+
+    with pytest.raises(OutcomeUnknown):
+        commit()
+    assert sides.ask(place.url, "SELECT n FROM t WHERE id = 1") == [(0,)]
+
+
+def test_a_deadlock_may_be_tried_again(place: Place):
+    outcomes: list[type[BaseException] | None] = []
+    both = threading.Barrier(2)
+
+    def work(first: int, second: int) -> None:
+        try:
+            with place.database.connect("test") as session, session.transaction():
+                _touch(place, session, first)
+                both.wait(10)
+                _touch(place, session, second)
+            outcomes.append(None)
+        except DatabaseError as problem:
+            outcomes.append(type(problem))
+
+    threads = [threading.Thread(target=work, args=pair) for pair in ((1, 2), (2, 1))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert sorted(map(str, outcomes)) == sorted(map(str, [None, Transient]))
+
+
+def _touch(place: Place, session: Session, number: int) -> None:
+    session.execute(sql("UPDATE {t} SET n = n + 1 WHERE id = {id}", t=place.table, id=Literal(number)))
+
+
+def test_a_query_that_takes_too_long_names_the_setting(place: Place):
+    session = place.connect(query_timeout=0.3)
+    with pytest.raises(DatabaseError) as told:
+        session.texts_of_user(FOREVER[place.kind])
+    assert "query_timeout" in told.value.remedy
+
+
+def test_a_duplicate_key_does_not_show_the_row(place: Place):
+    session = place.connect()
+    with pytest.raises(DatabaseError) as told:
+        session.execute(sql("INSERT INTO {t} VALUES (1, 4711)", t=place.table))
+    assert not isinstance(told.value, Transient)
+    assert type(told.value) is DatabaseError
+    assert "4711" not in str(told.value)
+
+
+def test_an_error_rolls_the_transaction_back_and_the_session_goes_on(place: Place):
+    session = place.connect()
+
+    def fail() -> None:
+        with session.transaction():
+            session.execute(sql("UPDATE {t} SET n = 9 WHERE id = 1", t=place.table))
+            session.execute(sql("INSERT INTO {t} VALUES (1, 1)", t=place.table))
+
+    with pytest.raises(DatabaseError):
+        fail()
+    with session.transaction():
+        session.execute(sql("UPDATE {t} SET n = 7 WHERE id = 2", t=place.table))
+    assert sides.ask(place.url, "SELECT n FROM t ORDER BY id") == [(0,), (7,)]
+
+
+def test_a_lock_lives_as_long_as_its_session(place: Place):
+    first, second = place.connect(), place.connect()
+    assert first.try_lock("tidegate table t")
+    assert not second.try_lock("tidegate table t")
+    assert second.try_lock("tidegate table u")
+    with first.transaction():
+        first.execute(sql("UPDATE {t} SET n = 1 WHERE id = 1", t=place.table))
+    assert not second.try_lock("tidegate table t")
+    first.close()
+    _eventually(lambda: second.try_lock("tidegate table t"))
+
+
+def test_a_lock_of_a_transaction_ends_with_it(place: Place):
+    first, second = place.connect(), place.connect()
+    order: list[str] = []
+
+    def later() -> None:
+        with second.transaction():
+            second.lock_in_transaction("tidegate value 1")
+            order.append("second")
+
+    with first.transaction():
+        first.lock_in_transaction("tidegate value 1")
+        waiting = threading.Thread(target=later)
+        waiting.start()
+        waiting.join(0.5)
+        order.append("first")
+    waiting.join(20)
+    assert order == ["first", "second"]
+
+
+def _eventually(happens: Callable[[], bool]) -> None:
+    wait_until(happens, "it happens")
