@@ -29,7 +29,8 @@ _TRANSIENT = (
 _MISSING = ("42P01", "42703", "42704", "3F000", "3D000")
 _DENIED = ("42501",)
 _STATEMENT_TIMEOUT = "57014"
-_QUOTED = re.compile(r'"(?:[^"]|"")*"')
+# How messages quote a value; other quotes are around names.
+_VALUE = re.compile(r'(: |value )".*"', re.DOTALL)
 
 
 @contextmanager
@@ -45,7 +46,7 @@ def _ours(problem: psycopg.Error, connection: Connection) -> DatabaseError:
     state = problem.sqlstate or ""
     said = problem.diag.message_primary or str(problem).strip().split("\n")[0]
     if state.startswith("22"):
-        said = _QUOTED.sub("...", said)  # a value
+        said = _VALUE.sub(r"\1...", said)
     happened = f"{connection.display}: {said}" + (f" (SQLSTATE {state})." if state else ".")
     if state in _MISSING:
         return MissingObject(
@@ -76,7 +77,7 @@ def not_taken(problem: psycopg.Error, table: str, columns: Sequence[Column]) -> 
     context = problem.diag.context or ""
     named = [one.name for one in columns if f", column {one.name}: " in context]
     which = f"column {max(named, key=len)}" if named else "one of its columns"
-    said = _QUOTED.sub("...", problem.diag.message_primary or "").rstrip(": .")
+    said = _VALUE.sub(r"\1...", problem.diag.message_primary or "").rstrip(": .")
     return _no_room(table, which, f"{said} (SQLSTATE {problem.sqlstate})")
 
 
