@@ -3,6 +3,9 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/sh
 .SUFFIXES:
+# A file of tests stays with one worker, which has its own servers and its own Spark.
+AT_ONCE := -n 2 --dist loadfile
+
 .PHONY: help install demo test test-quick lint format golden lock clean
 
 # Paths are relative, so that a folder with spaces in its name works.
@@ -25,10 +28,10 @@ demo: $(STAMP) ## Watch Tidegate work on an embedded PostgreSQL: no server, no c
 	@$(BIN)/tidegate demo
 
 test: lint ## Lint, then run every test
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(AT_ONCE)
 
 test-quick: $(STAMP) ## Run the tests that need no Spark
-	$(BIN)/python -m pytest -m "not spark and not slow"
+	$(BIN)/python -m pytest $(AT_ONCE) -m "not spark and not slow"
 
 lint: $(STAMP) ## Check rules, format and types
 	$(BIN)/ruff check .

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from tidegate.demo.embedded import EmbeddedPostgres
 
 
+pytest_plugins = ["kit.summary"]
+
+
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[EmbeddedPostgres]:
     """PostgreSQL 18, without fsync."""

@@ -64,6 +64,7 @@ class Database(ABC):
     label: ClassVar[str]
     features: ClassVar[frozenset[Feature]]
     dialect: ClassVar[Dialect]
+    schemas_are_databases: ClassVar[bool] = False
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection

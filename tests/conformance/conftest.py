@@ -14,34 +14,18 @@ from psycopg import sql
 
 from conformance.journey import FROM, Journey, MysqlSide, Outcome, PostgresqlSide, Road, Side, Traveller
 from conformance.servers import mariadb
-from conformance.servers.postgresql import SERVERS, SETUP, Absent, Gaps, Sample, Server, running
+from conformance.servers.postgresql import SERVERS, SETUP, Absent, Sample, Server, running
 from kit.copies import Copier
 from kit.mysql_witness import MysqlWitness
 from kit.one_process import OneProcess
+from kit.summary import GAPS, RAN
 from kit.witness import Witness
 from tidegate import Tidegate
 
 if TYPE_CHECKING:
     from tidegate.demo.embedded import EmbeddedPostgres
 
-GAPS = pytest.StashKey[Gaps]()
-RAN = pytest.StashKey[dict[str, str]]()
 EXTENSIONS = frozenset({"hstore", "citext"})
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    config.stash[GAPS], config.stash[RAN] = Gaps(), {}
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    gaps, ran = config.stash[GAPS].counted, config.stash[RAN]
-    if not gaps and not ran:
-        return
-    terminalreporter.section("conformance")
-    for name, version in ran.items():
-        terminalreporter.line(f"ran on {name} ({version})")
-    for what, times in sorted(gaps.items()):
-        terminalreporter.line(f"not tested, {times} {'test' if times == 1 else 'tests'}: {what}")
 
 
 @pytest.fixture(scope="session", params=SERVERS)
@@ -61,7 +45,7 @@ def gaps(request: pytest.FixtureRequest) -> Callable[[str], NoReturn]:
     """Skips the test for this reason, and counts it."""
 
     def skip(why: str) -> NoReturn:
-        request.config.stash[GAPS].note(why)
+        request.config.stash[GAPS][why] += 1
         pytest.skip(why)
 
     return skip
@@ -153,7 +137,7 @@ def samples_here(pair: Pair, request: pytest.FixtureRequest):
         for sample in samples:
             lacking = sample.missing_on(pair.server)
             if lacking:
-                request.config.stash[GAPS].note(f"{sample.type}: {pair.server.name} has no {lacking}")
+                request.config.stash[GAPS][f"{sample.type}: {pair.server.name} has no {lacking}"] += 1
             else:
                 found.append(sample)
         if not found:

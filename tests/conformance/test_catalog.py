@@ -34,6 +34,7 @@ TABLES = {
             PRIMARY KEY (cob, id), UNIQUE (code))""",
         "CREATE INDEX ON orders (at, desk)",
         "CREATE TABLE fills (cob integer, id bigint, FOREIGN KEY (cob, id) REFERENCES orders (cob, id))",
+        "CREATE TABLE lunches (desk integer REFERENCES desks (id) ON DELETE CASCADE)",
         "CREATE FUNCTION watch() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'",
         "CREATE TRIGGER watched BEFORE INSERT ON orders FOR EACH ROW EXECUTE FUNCTION watch()",
         "CREATE TABLE parts (cob integer, x integer) PARTITION BY RANGE (cob)",
@@ -50,6 +51,7 @@ TABLES = {
             PRIMARY KEY (cob, id), UNIQUE by_code (code), KEY by_id (id), KEY by_time (at, desk),
             FOREIGN KEY (desk) REFERENCES desks (id))""",
         "CREATE TABLE fills (cob int, id bigint, FOREIGN KEY (cob, id) REFERENCES orders (cob, id))",
+        "CREATE TABLE lunches (desk int, FOREIGN KEY (desk) REFERENCES desks (id) ON DELETE SET NULL)",
         "CREATE TRIGGER watched BEFORE INSERT ON orders FOR EACH ROW SET NEW.code = NEW.code",
         "CREATE TABLE parts (cob int, x int) PARTITION BY RANGE (cob) (PARTITION p VALUES LESS THAN (100))",
         "CREATE TABLE `Mixed` (cob int)",
@@ -116,6 +118,8 @@ def test_keys_indexes_and_who_points_at_whom(catalog: Catalog):
     assert not orders.indexed("desk") or catalog.database.kind == "mysql"  # which makes an index for a foreign key
     assert [name.rpartition(".")[2] for name in orders.references] == ["desks"]
     assert [name.rpartition(".")[2] for name in orders.referenced_by] == ["fills"]
+    assert orders.cascades_to == ()
+    assert [name.rpartition(".")[2] for name in catalog.shape("desks").cascades_to] == ["lunches"]
     assert orders.triggers == ("watched",)
 
 
@@ -134,7 +138,7 @@ def test_case_is_settled_leniently_and_what_is_not_there_is_left_out(catalog: Ca
 
 
 def test_every_table_of_the_user_is_listed(catalog: Catalog):
-    assert {name.name for name in catalog.session.tables()} == {"desks", "orders", "fills", "parts", "Mixed"}
+    assert {name.name for name in catalog.session.tables()} == {"desks", "orders", "fills", "lunches", "parts", "Mixed"}
 
 
 def test_a_source_session_cannot_write(catalog: Catalog):

@@ -15,7 +15,7 @@ from kit import sides
 from kit.processes import wait_until
 from tidegate.config.urls import parse_connection
 from tidegate.errors import DatabaseError, OutcomeUnknown, Transient, Unreachable
-from tidegate.interfaces import Database, Session
+from tidegate.interfaces import BatchSize, Database, ReadRequest, Session
 from tidegate.model.names import TableName
 from tidegate.plugins import database as database_at
 from tidegate.sql.text import Literal, Name, sql
@@ -95,6 +95,23 @@ def test_a_connection_that_was_ended_may_be_tried_again(place: Place):
     with pytest.raises(Transient):
         session.query(sql("SELECT 1"))
     assert not session.is_open
+
+
+def test_a_connection_that_is_lost_while_rows_are_read_may_be_tried_again(place: Place):
+    wide = "INSERT INTO t SELECT id + 10, n FROM t"
+    sides.do(place.url, "ALTER TABLE t ADD COLUMN filler varchar(8000)")
+    sides.do(place.url, "UPDATE t SET filler = repeat('x', 8000)")
+    for number in range(12):
+        sides.do(place.url, wide.replace("n FROM", "n, filler FROM").replace("10", str(10 * 2**number)))
+    session = place.connect()
+    name = TableName(place.database.default_schema, "t")
+    batches = session.read(ReadRequest(name, session.shapes([name])[name].columns, batch=BatchSize(rows=10)))
+    ended = session.texts_of_user(NUMBER[place.kind])[0]
+    next(batches)
+    sides.do(place.url, END[place.kind].format(int(str(ended))))
+
+    with pytest.raises(Transient):
+        list(batches)
 
 
 def test_a_commit_without_an_answer_is_unknown(place: Place):

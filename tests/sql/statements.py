@@ -110,6 +110,7 @@ def write(session: Session, *columns: Column) -> None:
         BYTES.name: pa.array([b"\x00\xff", b""]),
         BITS.name: pa.array(["00000101", None]),
         "shape": pa.array([POINT, None]),
+        "y": pa.array([0, None], pa.int16()),
     }
     batch = pa.record_batch({one.name: arrays[one.name] for one in columns})
     session.write(ODD, columns, iter([batch]))
@@ -251,6 +252,7 @@ POSTGRESQL: dict[str, Statement] = {
 
 MARIADB, MARIADB_OLD_GREETING = "11.4.2-MariaDB-ubu2404", "5.5.5-10.6.18-MariaDB"
 BEFORE_0900_BIN = "8.0.16"
+YEAR = Column("y", "year(4)", "int16", holds=Type("int16"), database="mysql")
 GEOMETRY = Column("shape", "geometry", "binary", holds=Type("geometry"))
 UNSIGNED = Column("n", "bigint unsigned", "decimal(20,0)", holds=Type("uint64"))
 NAME = Column(
@@ -295,9 +297,9 @@ MYSQL: dict[str, Statement] = {
     "read_times_as_text": Statement(lambda session: read(session, *TIMES, as_text=True)),
     "read_truth_back": Statement(lambda session: read(session, *own(session, column("truth", Type("bool"))))),
     "read_char_back": Statement(lambda session: read(session, *own(session, column("code", Type("char", 3))))),
-    "write_rows_computed": Statement(lambda session: write(session, *own(session, COBID, BYTES, BITS), GEOMETRY)),
+    "write_rows_computed": Statement(lambda session: write(session, *own(session, COBID, BYTES, BITS), GEOMETRY, YEAR)),
     "write_rows_by_insert": Statement(
-        lambda session: write(session, *own(session, COBID, NOTE, BYTES, BITS), GEOMETRY),
+        lambda session: write(session, *own(session, COBID, NOTE, BYTES, BITS), GEOMETRY, YEAR),
         answers={"@@local_infile": [(0,)]},
     ),
     "write_rows_refused": Statement(

@@ -370,9 +370,13 @@ def test_a_server_that_goes_away(fragile: EmbeddedPostgres, spark: SparkSession,
     sides.create(story.source)
     story.fill(*FIVE_DAYS)
 
-    with pytest.raises((RunFailed, DatabaseError)) as failed:
+    said = ""
+    try:
         story.tidegate(At(place, getattr(fragile, harm))).run()
-    assert len(str(failed.value).splitlines()) == 3
+    except (RunFailed, DatabaseError) as failed:
+        said = str(failed)
+    # A restart may be over before the last attempt of a task, and is then no failure at all.
+    assert len(said.splitlines()) == 3 or (harm, said) == ("restart", "")
     fragile.start()
 
     story.run()

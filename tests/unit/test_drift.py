@@ -316,6 +316,16 @@ def test_a_null_that_the_target_would_refuse_is_told_before():
     assert Notice("a null would be refused by the target: note", severity="warning") in drift.notices
 
 
+def test_a_deletion_that_reaches_other_tables_stops():
+    with pytest.raises(DriftStop, match=r"would delete or change rows of public\.fills"):
+        verdict(shape(NOTE), replace(shape(NOTE), referenced_by=("public.fills",), cascades_to=("public.fills",)))
+
+
+def test_a_name_that_would_be_cut_stops():
+    with pytest.raises(DriftStop, match="longer than 63 bytes"):
+        verdict(shape(column("é" * 32, "text")), None)
+
+
 def test_a_target_without_transactions_stops():
     with pytest.raises(DriftStop, match="without transactions"):
         verdict(shape(NOTE), replace(shape(NOTE), transactional=False))

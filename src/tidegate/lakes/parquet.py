@@ -120,14 +120,17 @@ class ParquetLake:
             ),
         )
 
-    def batches(self, path: Path, rows: int) -> Iterator[pa.RecordBatch]:
-        """The rows of a file, as batches of at most this many rows."""
+    def batches(self, path: Path, most_rows: int, most_bytes: int) -> Iterator[pa.RecordBatch]:
+        """The rows of a file, as batches within both bounds: bytes as far as the average of a row group tells."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
         try:
             with pq.ParquetFile(path, page_checksum_verification=True) as file:
-                yield from file.iter_batches(batch_size=rows)
+                for number in range(file.num_row_groups):
+                    group = file.metadata.row_group(number)
+                    fitting = most_bytes * group.num_rows // max(group.total_byte_size, 1)
+                    yield from file.iter_batches(max(1, min(most_rows, fitting)), row_groups=[number])
         except (pa.ArrowException, OSError) as problem:
             raise LakeError(
                 f"{path} cannot be read: {_first_line(problem)}.",

@@ -31,6 +31,8 @@ class Column:
     """The kind of database that it is a column of."""
     collation: str = ""
     """Where its database has several and this column is of text."""
+    has_more: bool = False
+    """A comment, a check or the like, which saying the column anew would lose."""
     stands_for: Type | None = None
     """Of a target's column: what the source's holds, and so what is to be read back from it."""
 
@@ -57,6 +59,8 @@ class Shape:
     references: tuple[str, ...] = ()
     """The tables that its foreign keys name."""
     referenced_by: tuple[str, ...] = ()
+    cascades_to: tuple[str, ...] = ()
+    """Those among them whose rows a deletion here would delete or change."""
     partitioned_by: str = ""
     """How the server itself partitions it; empty when it does not."""
     transactional: bool = True

@@ -17,7 +17,7 @@ two tables of its own and nothing here.
 | string, char (padded), trimmed (never)  | characters      | string                                             |
 | enum (one of some texts)                | characters      | string                                             |
 | uuid, json, xml                         |                 | string                                             |
-| binary, geometry                        | bytes           | binary                                             |
+| binary, padded (with zeros), geometry   | bytes           | binary                                             |
 | bits                                    | bits            | text, a digit each                                 |
 | local (known to one database only)      |                 | text, as that database writes it                   |
 """
@@ -27,6 +27,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 LARGEST_ARROW_DECIMAL = 38
+LARGEST_ARROW_FRACTION = 6
 
 _RANGES = {
     "int8": (-(1 << 7), (1 << 7) - 1),
@@ -34,6 +35,8 @@ _RANGES = {
     "uint8": (0, (1 << 8) - 1),
     "int16": (-(1 << 15), (1 << 15) - 1),
     "uint16": (0, (1 << 16) - 1),
+    "int24": (-(1 << 23), (1 << 23) - 1),
+    "uint24": (0, (1 << 24) - 1),
     "int32": (-(1 << 31), (1 << 31) - 1),
     "uint32": (0, (1 << 32) - 1),
     "int64": (-(1 << 63), (1 << 63) - 1),
@@ -45,6 +48,8 @@ _RESTS_AS = {
     "uint8": "int16",
     "int16": "int16",
     "uint16": "int32",
+    "int24": "int32",
+    "uint24": "int32",
     "int32": "int32",
     "uint32": "int64",
     "int64": "int64",
@@ -65,6 +70,7 @@ _RESTS_AS = {
     "json": "string",
     "xml": "string",
     "binary": "binary",
+    "padded": "binary",
     "geometry": "binary",
 }
 _SIZED = ("time", "clock", "timestamp", "instant", "string", "binary")
@@ -86,6 +92,8 @@ class Type:
         if self.family == "decimal" and self.size is not None:
             fits = self.size <= LARGEST_ARROW_DECIMAL and 0 <= self.scale <= self.size
             return f"decimal({self.size},{self.scale})" if fits else "text"
+        if self.family in ("time", "clock", "timestamp", "instant") and (self.size or 0) > LARGEST_ARROW_FRACTION:
+            return "text"
         return _RESTS_AS.get(self.family, "text")
 
     @property
@@ -154,7 +162,7 @@ def _truths(target: Type, source: Type) -> str:
 def _characters(target: Type, source: Type) -> str:
     """`char` pads and `trimmed` forgets blanks at the end: between them and `string` only what keeps every value."""
     pair = (source.family, target.family)
-    if pair in (("trimmed", "string"), ("enum", "string")):
+    if pair in (("trimmed", "string"), ("enum", "string"), ("padded", "binary")):
         return "wider" if _size(source) <= _size(target) else ""
     if pair in (("trimmed", "char"), ("char", "trimmed")):
         return "wider" if source.size == target.size else ""

@@ -14,6 +14,7 @@
 | columns stand in another order                 | go                                                          |
 | the source allows nulls, the target does not   | go, with a warning: a null would be refused                 |
 | a new name that the target cannot have         | stop: it would be cut or refused                            |
+| deleting from the target cascades elsewhere    | stop: other tables' rows would go too                       |
 | the target table has no transactions           | stop: a load could end half done                            |
 """
 
@@ -53,6 +54,7 @@ def compare(
         statements = database.create_table(target_name, declared, source.primary_key, partition.name)
         return Drift(source.columns, _change(database, statements, "the target table does not exist yet"))
     _stop_without_transactions(table, target)
+    _stop_at_cascades(table, target)
     _require_partition_column(table, target, partition)
     pairs = [(column, target.exactly(column.name)) for column in source.columns]
     travelling = tuple(column for column, twin in pairs if twin is None or not twin.generated)
@@ -87,6 +89,16 @@ def _stop_without_transactions(table: str, target: Shape) -> None:
             f"{table}: {target.name} in the target is of an engine without transactions: a load could end half done.",
             "Nothing was written.",
             "Convert the table to an engine that has them, or load into another table with `target_table`.",
+        )
+
+
+def _stop_at_cascades(table: str, target: Shape) -> None:
+    """A value is replaced by deleting its rows first: what hangs on them must not go with them."""
+    if target.cascades_to:
+        raise DriftStop(
+            f"{table}: replacing rows of {target.name} would delete or change rows of {', '.join(target.cascades_to)}.",
+            "Nothing was written.",
+            "Drop ON DELETE CASCADE (SET NULL, SET DEFAULT) of that foreign key, or load into another table.",
         )
 
 

@@ -115,7 +115,8 @@ class LoadSlice:
         )
 
     def _batches(self, progress: Progress) -> Iterator[pa.RecordBatch]:
-        for batch in self.lake.batches(self.path, self.work.request.batch.rows):
+        size = self.work.request.batch
+        for batch in self.lake.batches(self.path, size.rows, size.bytes):
             progress.add(batch.num_rows)
             yield batch
 

@@ -84,7 +84,9 @@ def _distinct(table: ResolvedTable, session: Session, name: TableName, column: C
             UNTOUCHED,
             "Partition by a coarser column, such as a business date.",
         )
-    values = [_value(table, name, text) for text in texts]
+    # A sentinel that is no value at all, such as 0000-00-00, is left out by its spelling.
+    unwanted = {str(text) for text in table.settings.values.exclude}
+    values = [_value(table, name, text) for text in texts if text not in unwanted]
     if any(len(value.text) > LONGEST_VALUE for value in values):
         raise Unsupported(
             f"{table.key}: a value of {column.name} is longer than {LONGEST_VALUE} characters.", UNTOUCHED

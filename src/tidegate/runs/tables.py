@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tidegate.config.project import PartitionTable
 from tidegate.errors import ConfigError, MissingObject, Unsupported
@@ -12,6 +12,7 @@ from tidegate.interfaces import BatchSize, Database, Feature, ReadRequest, Sessi
 from tidegate.model.columns import Column, Shape, fingerprint
 from tidegate.model.names import TableName
 from tidegate.model.plan import ChangeSchema, Notice
+from tidegate.model.types import Type
 from tidegate.model.values import Kind, Value
 from tidegate.runs.drift import compare
 from tidegate.sql.partitions import of_value
@@ -37,10 +38,8 @@ class ResolvedTable:
     schema_change: ChangeSchema | None
     notices: tuple[Notice, ...]
     lake_table: TableName
-
-    @property
-    def ledger_name(self) -> str:
-        return str(self.target_name)
+    ledger_name: str
+    """The target as it is configured, for lock and ledger alike; the server may spell it otherwise."""
 
     @property
     def lake_column(self) -> str:
@@ -111,6 +110,7 @@ def resolve(
     )
     source_name = settings.source_table.within(source_db.default_schema)
     target_name = settings.target_table.within(target_db.default_schema)
+    _require_two_places(settings, source_db, source_name, target_db, target_name)
     shape = sources.get(source_name)
     if shape is None:
         raise MissingObject(
@@ -135,6 +135,7 @@ def resolve(
             UNTOUCHED,
             "Choose a column of an integer, decimal, date, timestamp or text type.",
         )
+    shape = replace(shape, columns=tuple(_as_asked(settings, one, column) for one in shape.columns))
     target = targets.get(target_name)
     if target is not None:
         _require_readable(settings, target, "target")
@@ -162,7 +163,28 @@ def resolve(
         schema_change=drift.change,
         notices=drift.notices,
         lake_table=_for_lake(source_name, source_db),
+        ledger_name=str(target_name),
     )
+
+
+def _require_two_places(
+    settings: PartitionTable, source_db: Database, source: TableName, target_db: Database, target: TableName
+) -> None:
+    """Where a schema is a database, a table's name could lead out of the one that was checked."""
+    if target_db.schemas_are_databases and target.schema != target_db.default_schema:
+        raise ConfigError(
+            f"{settings.name}: {target} is in another database than the target's URL names.",
+            UNTOUCHED,
+            f"Name {target.schema} in the URL of the target, where `protected` can see it.",
+        )
+    if source_db.schemas_are_databases:
+        place = replace(source_db.connection, database=source.schema)
+        if place.same_place_as(target_db.connection):
+            raise ConfigError(
+                f"{settings.name}: {source} is in the database that is the target.",
+                UNTOUCHED,
+                "Choose another source or another target.",
+            )
 
 
 def _require_readable(settings: PartitionTable, shape: Shape, side: str) -> None:
@@ -173,6 +195,12 @@ def _require_readable(settings: PartitionTable, shape: Shape, side: str) -> None
             UNTOUCHED,
             f"Grant SELECT on {shape.name}.",
         )
+
+
+def _as_asked(settings: PartitionTable, column: Column, partition: Column) -> Column:
+    """A column that is asked for as text holds text, and goes into a column of text where another type has no room."""
+    asked = column.name in settings.columns and column.name != partition.name
+    return replace(column, holds=Type("string")) if asked else column
 
 
 def _in_target(column: Column, target: Shape | None, database: Database) -> Column:

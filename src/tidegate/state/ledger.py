@@ -37,9 +37,15 @@ _NAME, _VALUE, _LONG = Type("string", 300), Type("string", 400), Type("string")
 _ID, _WORD, _TIME, _NUMBER = Type("string", 64), Type("string", 20), Type("string", 40), Type("int32")
 _WHO = Type("string", 200)
 
+# In the order of their creation: where DDL cannot be undone, a ledger that is there says that all of them are.
 _TABLES: dict[str, tuple[tuple[str, ...], list[Column]]] = {
     "target": (("owner",), [_column("owner", _WHO), _column("version", _NUMBER), _column("at", _TIME)]),
     "scopes": (("table_name",), [_column("table_name", _NAME), _column("scope", _LONG)]),
+    "runs": (("run",), [_column("run", _ID), _column("at", _TIME), _column("report", _LONG)]),
+    "locks": (
+        ("table_name",),
+        [_column("table_name", _NAME), _column("run", _ID), _column("holder", _WHO), _column("since", _TIME)],
+    ),
     "ledger": (
         ("table_name", "value_text", "generation"),
         [
@@ -57,11 +63,6 @@ _TABLES: dict[str, tuple[tuple[str, ...], list[Column]]] = {
             _column("run", _ID),
             _column("at", _TIME),
         ],
-    ),
-    "runs": (("run",), [_column("run", _ID), _column("at", _TIME), _column("report", _LONG)]),
-    "locks": (
-        ("table_name",),
-        [_column("table_name", _NAME), _column("run", _ID), _column("holder", _WHO), _column("since", _TIME)],
     ),
 }
 
@@ -91,8 +92,11 @@ class Ledger:
                 if name not in there:
                     for statement in database.create_table(name, [database.declare(one) for one in columns], key, ""):
                         self.session.execute(statement)
-            if not self.session.query(sql("SELECT owner FROM {target}", target=self._of("target"))):
-                self._claim()
+                if table == "target" and not self._owners():
+                    self._claim()
+
+    def _owners(self) -> list[object]:
+        return [row[0] for row in self.session.query(sql("SELECT owner FROM {target}", target=self._of("target")))]
 
     def _of(self, table: str) -> Name:
         return own(self.session, table)
@@ -109,8 +113,7 @@ class Ledger:
 
     def require_own(self) -> None:
         """Refuse a ledger that was written for another database: a restored or copied target."""
-        known = [row[0] for row in self.session.query(sql("SELECT owner FROM {target}", target=self._of("target")))]
-        if known and self.session.identity() not in known:
+        if self.session.identity() not in self._owners():
             raise ForeignTarget(
                 "The ledger in this target was written for another database: the target was restored or copied.",
                 "Nothing was read or written; the ledger is not trusted.",

@@ -7,7 +7,7 @@ import os
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
@@ -456,13 +456,3 @@ ARROW = {
     "odd.bytea": "string",
 }
 """How a column of each type rests in a file whose values Arrow has room for."""
-
-
-@dataclass
-class Gaps:
-    """What could not be tested, and how often; shown at the end of the run."""
-
-    counted: dict[str, int] = field(default_factory=dict)
-
-    def note(self, what: str) -> None:
-        self.counted[what] = self.counted.get(what, 0) + 1

@@ -36,6 +36,7 @@ class Mysql(Database):
     label = "MySQL"
     features = frozenset({Feature.STREAM_IN_TRANSACTION})
     dialect = DIALECT
+    schemas_are_databases = True
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
@@ -84,9 +85,11 @@ class Mysql(Database):
 
     def fits(self, source: Column, target: Column) -> str:
         verdict = super().fits(source, target)
-        if verdict == "widen" and (target.has_default or target.identity):
-            # MODIFY says a column anew, and would forget both.
-            return f"{target.name} is {target.type} in the target, narrower than {source.type}, and has a default there"
+        if verdict == "widen" and (target.has_default or target.identity or target.has_more):
+            # MODIFY says a column anew, and would forget a default, a comment or a check.
+            return (
+                f"{target.name} is {target.type} in the target, narrower than {source.type}, and has more to it there"
+            )
         return verdict
 
     def create_table(self, name: TableName, columns: Sequence[Column], key: Sequence[str], index_on: str) -> list[Sql]:

@@ -30,7 +30,7 @@ _COLUMNS = """
 SELECT c.TABLE_SCHEMA, c.TABLE_NAME, COALESCE(t.TABLE_ROWS, 0), COALESCE(t.ENGINE, ''),
        c.COLUMN_NAME, c.COLUMN_TYPE, c.IS_NULLABLE, c.EXTRA, COALESCE(c.COLUMN_DEFAULT, 'NULL') <> 'NULL',
        COALESCE(c.GENERATION_EXPRESSION, '') <> '', c.CHARACTER_MAXIMUM_LENGTH, c.NUMERIC_PRECISION, c.NUMERIC_SCALE,
-       c.DATETIME_PRECISION, c.CHARACTER_SET_NAME, c.COLLATION_NAME, c.PRIVILEGES
+       c.DATETIME_PRECISION, c.CHARACTER_SET_NAME, c.COLLATION_NAME, c.COLUMN_COMMENT <> '', c.PRIVILEGES
 FROM information_schema.COLUMNS AS c
 JOIN information_schema.TABLES AS t ON t.TABLE_SCHEMA = c.TABLE_SCHEMA AND t.TABLE_NAME = c.TABLE_NAME
 WHERE (c.TABLE_SCHEMA, c.TABLE_NAME) IN ({names})
@@ -50,6 +50,12 @@ UNION
 SELECT k.REFERENCED_TABLE_SCHEMA, k.REFERENCED_TABLE_NAME, 'referenced_by', CONCAT(k.TABLE_SCHEMA, '.', k.TABLE_NAME)
 FROM information_schema.KEY_COLUMN_USAGE AS k
 WHERE (k.REFERENCED_TABLE_SCHEMA, k.REFERENCED_TABLE_NAME) IN ({names})
+UNION
+SELECT r.UNIQUE_CONSTRAINT_SCHEMA, r.REFERENCED_TABLE_NAME, 'cascades_to',
+       CONCAT(r.CONSTRAINT_SCHEMA, '.', r.TABLE_NAME)
+FROM information_schema.REFERENTIAL_CONSTRAINTS AS r
+WHERE r.DELETE_RULE NOT IN ('RESTRICT', 'NO ACTION')
+  AND (r.UNIQUE_CONSTRAINT_SCHEMA, r.REFERENCED_TABLE_NAME) IN ({names})
 UNION
 SELECT k.TABLE_SCHEMA, k.TABLE_NAME, 'references', CONCAT(k.REFERENCED_TABLE_SCHEMA, '.', k.REFERENCED_TABLE_NAME)
 FROM information_schema.KEY_COLUMN_USAGE AS k
@@ -128,6 +134,7 @@ def _shape(name: TableName, entry: dict[str, Any]) -> Shape:
         triggers=guards.get("triggers", ()),
         references=guards.get("references", ()),
         referenced_by=guards.get("referenced_by", ()),
+        cascades_to=guards.get("cascades_to", ()),
         partitioned_by=", ".join(guards.get("partitioned_by", ())),
         transactional=entry["engine"].lower() in _TRANSACTIONAL,
         readable=entry["readable"],
@@ -147,7 +154,7 @@ def _column(
     seconds: int | None,
     *rest: Any,
 ) -> Column:
-    character_set, collation, _ = rest
+    character_set, collation, commented, _ = rest
     column_type = _ESCAPED.sub(lambda found: _MEANT.get(found[1], found[1]), column_type)
     held = holds(column_type, size, digits, scale, seconds)
     is_text = bare(column_type) in _TEXTS and collation
@@ -166,4 +173,5 @@ def _column(
         holds=held,
         database=KIND,
         collation=collation or "",
+        has_more=bool(commented) or "on update" in extra.lower(),
     )

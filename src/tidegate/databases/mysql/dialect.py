@@ -19,7 +19,8 @@ from tidegate.sql.text import Literal
 _CASTS = {"date": "DATE", "datetime": "DATETIME(6)", "timestamp": "DATETIME(6)"}
 _INTEGERS = ("tinyint", "smallint", "mediumint", "int", "bigint", "year")
 _TEXTS = ("char", "varchar", "tinytext", "text", "mediumtext", "longtext", "enum", "set", "uuid")
-_CHARACTERS = re.compile(r" CHARACTER SET (\w+)")
+# At the end, behind the list of an enum.
+_CHARACTERS = re.compile(r" CHARACTER SET (\w+) COLLATE (\w+)$")
 _DECIMAL = re.compile(r"decimal\(\d+,\d+\)")
 
 
@@ -37,7 +38,7 @@ class MysqlDialect:
         quoted = "'" + str(literal.value).replace("'", "''") + "'"
         cast, characters = _cast(literal.type), _CHARACTERS.search(literal.type)
         if characters and characters[1] != "utf8mb4":
-            return f"CONVERT({quoted} USING {characters[1]})"
+            return f"CONVERT({quoted} USING {characters[1]}) COLLATE {characters[2]}"
         return f"CAST({quoted} AS {cast})" if cast else quoted
 
     def as_text(self, value: str) -> str:

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tidegate.databases.mysql import types
 from tidegate.errors import ValueProblem
 from tidegate.model.columns import Column
 from tidegate.rows.hexadecimal import hex_from_bytes
@@ -67,8 +68,10 @@ def taken(columns: Sequence[Column]) -> tuple[list[Part], list[Part]]:
 
 
 def _computed(column: Column, variable: Sql) -> Sql | None:
-    if column.holds.family in ("binary", "geometry"):
+    if column.holds.rests_as == "binary":
         return sql("UNHEX({variable})", variable=variable)
+    if types.bare(column.type) == "year":
+        return sql("LPAD({variable}, 4, '0')", variable=variable)  # 0 alone would be 2000
     if column.holds.family == "bits":
         return sql("CAST(CONV({variable}, 2, 10) AS UNSIGNED)", variable=variable)
     return None
@@ -99,6 +102,8 @@ def _literal(array: pa.Array, column: Column) -> pa.Array:
     texts = _text(array)
     if column.holds.family == "bits":
         return pc.binary_join_element_wise(pa.scalar("b'"), texts, pa.scalar("'"), pa.scalar(""))
+    if types.bare(column.type) == "year":
+        return _quoted(pc.utf8_lpad(texts, 4, "0"), "'")
     is_number = pa.types.is_integer(array.type) or pa.types.is_decimal(array.type) or pa.types.is_boolean(array.type)
     return texts if is_number else _quoted(texts, "'")
 

@@ -1,4 +1,4 @@
-"""Errors of MySQL and MariaDB, sorted into what may be repeated, what is unknown and what is final."""
+"""Errors of MySQL and MariaDB, sorted into what may be repeated and what is final."""
 
 from __future__ import annotations
 
@@ -12,27 +12,26 @@ from tidegate.errors import DatabaseError, MissingObject, Transient, Unreachable
 from tidegate.model.columns import Column
 from tidegate.model.connection import Connection
 
-# Lock time-out, deadlock, too many connections, server stopping, connection killed or lost.
-_TRANSIENT = (1205, 1213, 1040, 1203, 1053, 1927, 2006, 2013, 2014, 4031)
+# Lock time-out, deadlock, a node that is not ready, server stopping, connection killed or lost.
+_TRANSIENT = (1047, 1053, 1158, 1159, 1160, 1161, 1205, 1213, 1927, 2006, 2013, 2014, 3058, 3101, 3169, 4031)
+_FULL = (1040, 1203, 1226)
 _MISSING = (1146, 1054, 1049, 1051, 1305)
 _DENIED = (1044, 1142, 1143, 1227, 1290, 1370, 1410, 1792)
 _TIMEOUT = (1317, 1969, 3024)
 _REFUSED_LOGIN = (1045, 1698, 2059)
 _NO_ROOM = (1021, 1037, 1041, 1114)
 _NAMES_ARE_QUOTED = (*_MISSING, *_DENIED)
-_QUOTED = re.compile(r"'(?:[^']|'')*'")
+# Out of range, truncated, no such date, no such character, too long, no such function result, no such document.
+NO_ROOM_IN_COLUMN = (1264, 1265, 1292, 1366, 1406, 1411, 3140)
 LOST = (2006, 2013, 2014, 0)
 
 
 @contextmanager
-def translated(connection: Connection, kept: type[pymysql.Error] | None = None) -> Iterator[None]:
-    """Turns the driver's errors into ours, but for those that are `kept` for the caller. Row values, which the server's
-    message may quote, are left out."""
+def translated(connection: Connection) -> Iterator[None]:
+    """Turns the driver's errors into ours. Row values, which the server's message may quote, are left out."""
     try:
         yield
     except pymysql.Error as problem:
-        if kept is not None and isinstance(problem, kept):
-            raise
         raise _ours(problem, connection) from None
     except (OSError, EOFError) as problem:
         raise _lost(connection, str(problem) or "the connection was lost") from None
@@ -87,8 +86,9 @@ def code_of(problem: BaseException) -> int:
 
 
 def _said(problem: pymysql.Error) -> str:
+    """What is quoted may be a value, and a value may hold quotes: only what stands before the first is repeated."""
     said = str(problem.args[1] if len(problem.args) > 1 else problem or "no answer").strip().rstrip(".")
-    return said if code_of(problem) in _NAMES_ARE_QUOTED else _QUOTED.sub("...", said)
+    return said if code_of(problem) in _NAMES_ARE_QUOTED else re.split("['`]", said)[0].strip()
 
 
 def not_taken(table: str, columns: Sequence[Column], code: int, said: str) -> ValueProblem:
@@ -107,10 +107,13 @@ def not_taken(table: str, columns: Sequence[Column], code: int, said: str) -> Va
     )
 
 
-def unreachable(problem: BaseException, connection: Connection) -> Unreachable:
-    """A login or network problem, with the server's own words and what to look at."""
+def unreachable(problem: BaseException, connection: Connection) -> DatabaseError:
+    """A login or network problem, in the server's own words and with what to look at. One that is full may have room
+    later."""
     said = str(problem.args[1] if len(problem.args) > 1 else problem).strip().rstrip(".")
     code = code_of(problem)
+    if code in _FULL:
+        return _lost(connection, f"{said} (error {code})")
     remedy = "Check host and port, and that the server is up."
     if code in _REFUSED_LOGIN:
         remedy = "Check user and password; a password in a URL must be percent-encoded."

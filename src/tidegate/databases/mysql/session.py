@@ -24,7 +24,7 @@ from pymysql.converters import encoders
 
 from tidegate.databases.mysql import catalog
 from tidegate.databases.mysql.dialect import DIALECT
-from tidegate.databases.mysql.failures import LOST, code_of, not_taken, translated, unreachable
+from tidegate.databases.mysql.failures import LOST, NO_ROOM_IN_COLUMN, code_of, not_taken, translated, unreachable
 from tidegate.databases.mysql.statements import distinct_values, select_rows
 from tidegate.databases.mysql.wire import NAME_OF_NO_FILE, Wire
 from tidegate.errors import DatabaseError, OutcomeUnknown, Transient
@@ -38,7 +38,9 @@ if TYPE_CHECKING:
 
 _SETTINGS = """
 SET NAMES utf8mb4 COLLATE {collation}, SESSION time_zone = '+00:00', SESSION wait_timeout = 28800,
-SESSION sql_mode = 'NO_BACKSLASH_ESCAPES,STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES',
+SESSION sql_mode =
+'NO_BACKSLASH_ESCAPES,STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION',
+SESSION sql_notes = 1,
 SESSION net_write_timeout = 3600, SESSION net_read_timeout = 3600,
 SESSION autocommit = 1, SESSION lock_wait_timeout = 300, SESSION innodb_lock_wait_timeout = 300
 """
@@ -82,10 +84,11 @@ class MysqlSession(Session):
     def _settings(self, read_only: bool, query_timeout: float | None) -> Iterator[str]:
         yield _SETTINGS.strip().format(collation=self.collation)
         yield "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED" + (", READ ONLY" if read_only else "")
-        if query_timeout and self.is_mariadb:
-            yield f"SET SESSION max_statement_time = {float(query_timeout)}"
-        elif query_timeout:
-            yield f"SET SESSION max_execution_time = {int(query_timeout * 1000)}"
+        # Said also when there is none: the server's own would hold for loads as well.
+        if self.is_mariadb:
+            yield f"SET SESSION max_statement_time = {float(query_timeout or 0)}"
+        else:
+            yield f"SET SESSION max_execution_time = {int((query_timeout or 0) * 1000)}"
 
     def query(self, statement: Sql) -> list[tuple[object, ...]]:
         return self._asked(render(statement, DIALECT))
@@ -122,8 +125,8 @@ class MysqlSession(Session):
     def _commit(self) -> None:
         try:
             self._driver.commit()
-        except (pymysql.OperationalError, pymysql.InterfaceError, OSError) as problem:
-            if code_of(problem) in LOST or isinstance(problem, OSError):
+        except (pymysql.Error, OSError) as problem:
+            if code_of(problem) in LOST or isinstance(problem, (OSError, pymysql.InternalError)):
                 raise OutcomeUnknown(
                     f"{self._connection.display}: the connection was lost while a commit was under way.",
                     "Either all of the transaction is there or nothing.",
@@ -213,12 +216,14 @@ class MysqlSession(Session):
             columns=names(column.name for column in columns),
         )
         text = render(begin, DIALECT).encode()
-        try:
-            with translated(self._connection, kept=pymysql.DataError):
-                pieces = (piece for batch in batches for piece in rows(batch, columns))
+        pieces = (piece for batch in batches for piece in rows(batch, columns))
+        with translated(self._connection):
+            try:
                 return sum(int(self._driver.query(text + piece)) for piece in pieces)
-        except pymysql.DataError as problem:
-            raise not_taken(str(table), columns, code_of(problem), str(problem.args[1])) from None
+            except pymysql.Error as problem:
+                if code_of(problem) not in NO_ROOM_IN_COLUMN:
+                    raise
+                raise not_taken(str(table), columns, code_of(problem), str(problem.args[1])) from None
 
     # Snapshots and locks
 

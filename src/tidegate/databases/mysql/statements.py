@@ -17,12 +17,12 @@ def select_rows(request: ReadRequest) -> Sql:
 def _selected(column: Column, as_text: bool) -> Part:
     name, wanted, family = Name.of(column.name), column.stands_for, column.holds.family
     if family in ("float32", "float64"):
-        # As a double with all its digits, which a FLOAT alone does not show; and -0 stays what it is.
+        # As a double with all its digits, which a FLOAT alone does not show.
         return sql("{name} * 1e0", name=name)
     if family == "bits":
         size = Literal(column.holds.size or 1)
         return sql("LPAD(BIN({name}), {size}, '0')", name=name, size=size)
-    if family in ("binary", "geometry") and as_text:
+    if column.holds.rests_as == "binary" and as_text:
         return sql("CONCAT('\\x', LOWER(HEX({name})))", name=name)
     if family in ("clock", "timestamp", "instant") and as_text and column.holds.size:
         # Without zeros at the end of a second's fraction, as others write it.
@@ -30,8 +30,7 @@ def _selected(column: Column, as_text: bool) -> Part:
     if wanted is None:
         return name
     if wanted.family == "bool" and column.holds.is_integer:
-        # Neither 0 nor 1 is no truth, and must not be taken for one.
-        return sql("CASE {name} WHEN 0 THEN 0 WHEN 1 THEN 1 END", name=name)
+        return name  # what is neither 0 nor 1 is no truth, and fails to be read as one
     if wanted.family == "char" and family == "trimmed":
         return sql("RPAD({name}, {size}, ' ')", name=name, size=Literal(wanted.size))
     return name

@@ -24,21 +24,21 @@ KIND = "mysql"
 LONGEST_VARCHAR = 1024
 DIGITS, SCALE, BITS = 65, 30, 64
 
-_INTEGERS = {"tinyint": "int8", "smallint": "int16", "mediumint": "int32", "int": "int32", "bigint": "int64"}
+_INTEGERS = {"tinyint": "int8", "smallint": "int16", "mediumint": "int24", "int": "int32", "bigint": "int64"}
 _SECONDS = {"time": "clock", "datetime": "timestamp", "timestamp": "instant"}
 _HOLDS = {
     "year": Type("int16"),
     "float": Type("float32"),
     "double": Type("float64"),
     "date": Type("date"),
-    "json": Type("json"),
+    "json": Type("json", spelling="json of MySQL"),  # which writes its documents anew
     "uuid": Type("uuid"),
     "longtext": Type("string"),
     "longblob": Type("binary"),
 }
 _TEXTS = {"varchar": "string", "char": "trimmed", "enum": "enum", "set": "enum"}
 _LONG_TEXTS = ("tinytext", "text", "mediumtext")
-_BYTES = ("binary", "varbinary", "tinyblob", "blob", "mediumblob", "vector")
+_BYTES = ("varbinary", "tinyblob", "blob", "mediumblob", "vector")
 _GEOMETRIES = (
     "geometry",
     "point",
@@ -59,6 +59,8 @@ _DECLARED = {
     "uint8": "tinyint unsigned",
     "int16": "smallint",
     "uint16": "smallint unsigned",
+    "int24": "mediumint",
+    "uint24": "mediumint unsigned",
     "int32": "int",
     "uint32": "int unsigned",
     "int64": "bigint",
@@ -89,8 +91,12 @@ def holds(column_type: str, size: int | None, digits: int | None, scale: int | N
         return Type("string", size)
     if name in _BYTES:
         return Type("binary", size)
+    if name == "binary":
+        return Type("padded", size)
     if name in _GEOMETRIES:
         return Type("geometry")
+    if name in ("float", "double") and "(" in column_type:
+        return Type(_HOLDS[name].family, scale=scale or 0, spelling=column_type)  # which rounds to its scale
     return _HOLDS.get(name, Type("local", spelling=column_type))
 
 
@@ -121,9 +127,9 @@ def _spelled(wished: Type) -> tuple[str, Type]:
     match wished.family:
         case "decimal" if size is not None and size <= DIGITS and 0 <= wished.scale <= min(SCALE, size):
             return f"decimal({size},{wished.scale})", wished
-        case "time" | "clock":
+        case "time" | "clock" if size is not None and size <= 6:
             return f"time({size})", Type("clock", size)
-        case "timestamp" | "instant":
+        case "timestamp" | "instant" if size is not None and size <= 6:
             return f"datetime({size})", Type("timestamp", size)
         case "char" | "trimmed" if size is not None and size <= 255:
             return f"char({size})", Type("trimmed", size)
@@ -139,6 +145,8 @@ def _spelled(wished: Type) -> tuple[str, Type]:
             return "longblob", Type("binary")
         case "bool":
             return "tinyint(1)", Type("flag")
+        case "padded":
+            return f"binary({size})", wished
     if wished.family in _DECLARED:
         return _DECLARED[wished.family], wished
     return "longtext", Type("string")

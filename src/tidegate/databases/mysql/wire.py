@@ -53,7 +53,7 @@ class Wire(Connection):  # type: ignore[misc]
                 if block[1]:
                     yield block
         finally:
-            while not rows.ended:
+            while self.open and not rows.ended:
                 rows.next(size)
 
     def load(self, statement: str, blocks: Iterable[bytes]) -> tuple[int, int]:
@@ -119,7 +119,8 @@ class _Rows:
     def _fill(self, data: bytearray, position: int) -> None:
         """Until a whole packet stands at this position."""
         while len(data) < position + 4 or len(data) < position + 4 + (_HEADER(data, position)[0] & _LONGEST):
-            more = self._wire._rfile.read1(_CHUNK)
+            stream = self._wire._rfile  # None once the connection was closed
+            more = stream.read1(_CHUNK) if stream is not None else b""
             if not more:
                 self._wire._force_close()
                 raise pymysql.OperationalError(CR.CR_SERVER_LOST, "Lost connection to MySQL server during query")

@@ -48,7 +48,7 @@ ORDER BY n.nspname, c.relname, a.attnum
 """
 
 KEYS = """
-SELECT n.nspname, c.relname, i.indisprimary, i.indisunique,
+SELECT n.nspname, c.relname, i.indisprimary, i.indisunique AND 0 <> ALL (i.indkey),
        array(SELECT a.attname FROM unnest(i.indkey[0:i.indnkeyatts - 1]) WITH ORDINALITY AS k(num, place)
              JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.num ORDER BY k.place)
 FROM pg_index i
@@ -72,6 +72,8 @@ UNION ALL
 SELECT n.nspname, c.relname, k.way, k.other
 FROM pg_constraint o
 CROSS JOIN LATERAL (VALUES ('referenced_by', o.confrelid, o.conrelid::regclass::text),
+                           ('cascades_to', CASE WHEN o.confdeltype IN ('c', 'n', 'd') THEN o.confrelid END,
+                            o.conrelid::regclass::text),
                            ('references', o.conrelid, o.confrelid::regclass::text)) AS k(way, this, other)
 JOIN pg_class c ON c.oid = k.this JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE o.contype = 'f' AND o.conparentid = 0
@@ -125,6 +127,7 @@ def _shape(name: TableName, entry: dict[str, Any]) -> Shape:
         triggers=guards.get("triggers", ()),
         references=guards.get("references", ()),
         referenced_by=guards.get("referenced_by", ()),
+        cascades_to=guards.get("cascades_to", ()),
         partitioned_by=entry["partitioned_by"],
         readable=entry["readable"],
     )

@@ -24,8 +24,8 @@ def _selected(column: Column) -> Part:
     if column.holds.family == "bool" and wanted.is_integer:
         return sql("CAST({name} AS integer)", name=name)
     if column.holds.is_integer and wanted.family == "bool":
-        # Neither 0 nor 1 is no truth, and must not be taken for one.
-        return sql("CASE {name} WHEN 0 THEN false WHEN 1 THEN true END", name=name)
+        # What is neither 0 nor 1 is no truth, nor a null: it must fail to be read as one.
+        return sql("CASE {name} WHEN 0 THEN 'f' WHEN 1 THEN 't' ELSE CAST({name} AS text) END", name=name)
     if column.holds.family == "char" and wanted.family == "trimmed":
         return sql("CAST({name} AS text)", name=name)  # which drops the padding
     return name

@@ -63,7 +63,10 @@ _DECLARED = {
     "uuid": "uuid",
     "json": "json",
     "xml": "xml",
+    "int24": "integer",
+    "uint24": "integer",
     "binary": "bytea",
+    "padded": "bytea",
     "geometry": "bytea",
 }
 _CATALOG_NAMES = {
@@ -106,11 +109,11 @@ def _spelled(wished: Type) -> str:
     match wished.family:
         case "decimal":
             return f"numeric({wished.size},{wished.scale})"
-        case "time" | "clock":
+        case "time" | "clock" if _has_room(wished):
             return f"time({wished.size}) without time zone"
-        case "timestamp":
+        case "timestamp" if _has_room(wished):
             return f"timestamp({wished.size}) without time zone"
-        case "instant":
+        case "instant" if _has_room(wished):
             return f"timestamp({wished.size}) with time zone"
         case "char":
             return f"character({wished.size})"
@@ -119,6 +122,11 @@ def _spelled(wished: Type) -> str:
         case "bits":
             return f"bit({wished.size})"
     return _DECLARED.get(wished.family, "text")
+
+
+def _has_room(wished: Type) -> bool:
+    """More digits of a second than six would be cut, with a mere warning."""
+    return wished.size is not None and wished.size <= 6
 
 
 def _catalog_name(declared: str) -> str:

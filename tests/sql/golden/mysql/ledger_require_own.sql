@@ -1,2 +1,2 @@
-SELECT owner FROM `none`.`tidegate_target`;
 SELECT CONCAT(@@server_uuid, '/', DATABASE());
+SELECT owner FROM `none`.`tidegate_target`;

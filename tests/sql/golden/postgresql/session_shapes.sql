@@ -25,7 +25,7 @@ WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
     SELECT lower(s COLLATE "C"), lower(r COLLATE "C") FROM unnest(%s::text[], %s::text[]) AS u(s, r))
 ORDER BY n.nspname, c.relname, a.attnum;
 -- with [['sales', 'public'], ['odd "orders" `of` [x] {y} 100%', 't']]
-SELECT n.nspname, c.relname, i.indisprimary, i.indisunique,
+SELECT n.nspname, c.relname, i.indisprimary, i.indisunique AND 0 <> ALL (i.indkey),
        array(SELECT a.attname FROM unnest(i.indkey[0:i.indnkeyatts - 1]) WITH ORDINALITY AS k(num, place)
              JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.num ORDER BY k.place)
 FROM pg_index i
@@ -47,6 +47,8 @@ UNION ALL
 SELECT n.nspname, c.relname, k.way, k.other
 FROM pg_constraint o
 CROSS JOIN LATERAL (VALUES ('referenced_by', o.confrelid, o.conrelid::regclass::text),
+                           ('cascades_to', CASE WHEN o.confdeltype IN ('c', 'n', 'd') THEN o.confrelid END,
+                            o.conrelid::regclass::text),
                            ('references', o.conrelid, o.confrelid::regclass::text)) AS k(way, this, other)
 JOIN pg_class c ON c.oid = k.this JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE o.contype = 'f' AND o.conparentid = 0
