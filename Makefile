@@ -4,7 +4,7 @@
 SHELL := /bin/sh
 .SUFFIXES:
 # A file of tests stays with one worker, which has its own servers and its own Spark.
-AT_ONCE := -n 2 --dist loadfile
+AT_ONCE := -n 2 --dist loadfile --no-loadscope-reorder
 
 .PHONY: help install demo test test-quick lint format golden lock clean
 

@@ -119,7 +119,7 @@ class MysqlRecorder(Recorder):
     database = Mysql(Connection("mysql", "nowhere", 3306, "none"))
     answers: ClassVar[Mapping[str, Rows]] = {
         "UTC_TIMESTAMP": NOW,
-        ", '/', DATABASE())": IDENTITY,
+        "SELECT CONCAT(DATABASE(), ' on ',": IDENTITY,
         "@@local_infile": [(1,)],
     }
     asks_for_lock = "GET_LOCK"

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tidegate.databases.mysql import Mysql
+from tidegate.databases.mysql.types import declare
 from tidegate.databases.postgresql import Postgresql
 from tidegate.interfaces import Database
 from tidegate.model.columns import Column
 from tidegate.model.connection import Connection
+from tidegate.model.names import TableName
 from tidegate.model.types import Type, takes
 
 DATABASES: list[Database] = [
@@ -91,3 +95,34 @@ def test_every_type_takes_itself(holds: Type):
 )
 def test_what_fits_what(target: Type, source: Type, verdict: str):
     assert takes(target, source) == verdict
+
+
+@pytest.mark.parametrize(
+    ("column_type", "holds", "collation", "on_mariadb", "on_mysql"),
+    [
+        ("varchar(9)", Type("string", 9), "utf8mb4_0900_ai_ci", "nopad_bin", "its own"),
+        ("varchar(9)", Type("string", 9), "utf8mb4_nopad_bin", "its own", "0900_bin"),
+        ("varchar(9)", Type("string", 9), "utf8mb4_uca1400_ai_ci", "its own", "0900_bin"),
+        ("varchar(9)", Type("string", 9), "utf8mb4_general_ci", "its own", "its own"),
+        ("json", Type("json", spelling="json of MySQL"), "", "longtext", "its own"),
+        ("uuid", Type("uuid"), "", "its own", "char(36)"),
+        ("inet6", Type("local", spelling="inet6"), "", "its own", "longtext"),
+    ],
+)
+def test_mysql_and_mariadb_do_not_ask_for_what_only_the_other_has(
+    column_type: str, holds: Type, collation: str, on_mariadb: str, on_mysql: str
+):
+    source = Column("x", column_type, holds.rests_as, holds=holds, database="mysql", collation=collation)
+    for ours, expected in (("utf8mb4_nopad_bin", on_mariadb), ("utf8mb4_0900_bin", on_mysql)):
+        made = declare(source, ours).type
+        assert made == column_type if expected == "its own" else expected in made
+
+
+def test_a_row_of_mysql_has_room_for_every_column():
+    mysql = DATABASES[1]
+    many = [replace(column(Type("string", 255)), name=f"c{number}") for number in range(100)]
+    (statement,) = mysql.create_table(TableName("b", "t"), [mysql.declare(one) for one in many], ("c0",), "c1")
+    text = mysql.text_of(statement)
+    assert "`c0` varchar(255)" in text
+    assert "`c1` varchar(255)" in text
+    assert 30 < text.count("longtext") < 60

@@ -127,7 +127,7 @@ def render(statement: Part, dialect: Dialect) -> str:
             return dialect.exactly(render(column, dialect))
         case Among(column, values):
             for literal in values:
-                render(literal, dialect)
+                render(literal, dialect)  # refuses a NUL, which the dialect's own writing would let through
             return dialect.among(render(column, dialect), values)
         case First(query, rows):
             return dialect.first(render(query, dialect), rows)

@@ -12,6 +12,7 @@ import socket
 import ssl
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from tidegate.databases.mysql import types
@@ -24,6 +25,7 @@ from tidegate.model.values import Kind
 from tidegate.sql.text import Name, Part, Sql, names, raw, sql
 
 LONGEST_KEY = 3072
+LONGEST_ROW = 65_535
 LONGEST_NAME = 64
 _PREFIX = 191
 _TIMEOUTS = ("connect_timeout", "read_timeout", "write_timeout")
@@ -93,6 +95,7 @@ class Mysql(Database):
         return verdict
 
     def create_table(self, name: TableName, columns: Sequence[Column], key: Sequence[str], index_on: str) -> list[Sql]:
+        columns = _narrowed(columns, {*key, index_on})
         by_name = {column.name: column for column in columns}
         parts: list[Part] = [_definition(column) for column in columns]
         # A key over texts without a bound cannot be had here; the rows are the same without it.
@@ -115,6 +118,28 @@ class Mysql(Database):
 
     def widen_column(self, table: TableName, column: Column) -> Sql:
         return sql("ALTER TABLE {table} MODIFY COLUMN {column}", table=Name.of(table), column=_definition(column))
+
+
+def _narrowed(columns: Sequence[Column], keys: set[str]) -> list[Column]:
+    """The same columns, the longest texts as LONGTEXT where a row would have no room for all of them in itself."""
+    kept = list(columns)
+    by_length = sorted(range(len(kept)), key=lambda place: _row_bytes(kept[place]), reverse=True)
+    for place in by_length:
+        if sum(map(_row_bytes, kept)) <= LONGEST_ROW:
+            break
+        column = kept[place]
+        if column.name not in keys and types.bare(column.type) in ("varchar", "char"):
+            collated = column.type.partition(" CHARACTER SET ")
+            kept[place] = replace(column, type="longtext" + "".join(collated[1:]))
+    return kept
+
+
+def _row_bytes(column: Column) -> int:
+    """What a column takes of its row, at most; long texts and bytes stand outside of it."""
+    if types.bare(column.type).endswith(("text", "blob")) or column.holds.size is None:
+        return 12
+    widths = {"string": 4, "trimmed": 4, "enum": 4, "binary": 1, "padded": 1}
+    return column.holds.size * widths.get(column.holds.family, 0) + 20
 
 
 def _why_not(name: str, folded: Counter[str]) -> str:

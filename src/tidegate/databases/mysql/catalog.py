@@ -110,9 +110,11 @@ def shapes(columns: Iterable[Any], keys: Iterable[Any], guards: Iterable[Any]) -
         entry["columns"].append(_column(*column))
         entry["readable"] = entry.get("readable", True) and "select" in column[-1]
     for schema, table, *part in keys:
-        found.get(TableName(schema, table), {"keys": {}})["keys"].setdefault(part[0], []).append(part)
+        if TableName(schema, table) in found:
+            found[TableName(schema, table)]["keys"].setdefault(part[0], []).append(part)
     for schema, table, kind, name in guards:
-        found.get(TableName(schema, table), {"guards": {}})["guards"].setdefault(kind, []).append(name)
+        if TableName(schema, table) in found:
+            found[TableName(schema, table)]["guards"].setdefault(kind, []).append(name)
     return {name: _shape(name, entry) for name, entry in found.items()}
 
 

@@ -46,6 +46,7 @@ SESSION autocommit = 1, SESSION lock_wait_timeout = 300, SESSION innodb_lock_wai
 """
 _NUMBERS = (FIELD_TYPE.TINY, FIELD_TYPE.SHORT, FIELD_TYPE.INT24, FIELD_TYPE.LONG, FIELD_TYPE.LONGLONG)
 _SECONDS_TO_WAIT = 300
+LONGEST_IDENTITY = 200
 
 
 class MysqlSession(Session):
@@ -148,7 +149,8 @@ class MysqlSession(Session):
     def identity(self) -> str:
         """MariaDB has no identifier of its own: where it keeps its data, and on which machine, stands for one."""
         place = "CONCAT(@@hostname, ':', @@port, ':', @@datadir)" if self.is_mariadb else "@@server_uuid"
-        return str(self.query(sql("SELECT CONCAT({place}, '/', DATABASE())", place=raw(place)))[0][0])[:200]
+        found = str(self.query(sql("SELECT CONCAT(DATABASE(), ' on ', {place})", place=raw(place)))[0][0])
+        return found if len(found) <= LONGEST_IDENTITY else hashlib.sha256(found.encode()).hexdigest()
 
     def shapes(self, names: Sequence[TableName]) -> dict[TableName, Shape]:
         there = [TableName(str(schema), str(table)) for schema, table in self.query(catalog.spellings())]

@@ -8,6 +8,7 @@ Facts that shape this file
  * CHAR gives its values back without blanks at their end.
  * MySQL's own JSON rewrites its text; a document of another database keeps its text in a LONGTEXT.
  * A table's row has room for 65,535 bytes, four for each character of a VARCHAR: long ones are declared LONGTEXT.
+ * MariaDB has no JSON of its own, but calls a LONGTEXT so.
  * tinyint(1) is how booleans are written, but nothing keeps a 2 out of it.
 """
 
@@ -107,11 +108,11 @@ def bare(column_type: str) -> str:
 
 
 def declare(column: Column, collation: str) -> Column:
-    """The column that takes every value of `column`; those of its own kind keep their type.
+    """The column that takes every value of `column`; those of its own kind keep their type, where this server has it.
 
     Text of another database gets a collation that tells all texts apart: there they were told apart too.
     """
-    if column.database == KIND:
+    if column.database == KIND and _is_known(column, on_mariadb="nopad" in collation):
         held = Type("string", column.holds.size) if column.in_target else column.holds
         return replace(column, type=column.declared, in_target="", holds=held).reading(column)
     spelled, found = _spelled(column.holds)
@@ -119,6 +120,14 @@ def declare(column: Column, collation: str) -> Column:
     spelled += f" CHARACTER SET utf8mb4 COLLATE {collation}" if is_text else ""
     made = replace(column, type=spelled, in_target="", holds=found, database=KIND)
     return replace(made, collation=collation if is_text else "").reading(column)
+
+
+def _is_known(column: Column, *, on_mariadb: bool) -> bool:
+    """MySQL and MariaDB are of one kind, but neither knows all types and collations of the other."""
+    if on_mariadb:
+        return "_0900_" not in column.collation and column.holds.family != "json"
+    foreign = "_nopad_" in column.collation or "uca1400" in column.collation
+    return not foreign and bare(column.type) not in ("uuid", "inet4", "inet6")
 
 
 def _spelled(wished: Type) -> tuple[str, Type]:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tidegate.databases.postgresql import types
-from tidegate.databases.postgresql.session import DIALECT, PostgresqlSession
+from tidegate.databases.postgresql.dialect import DIALECT
 from tidegate.interfaces import Database, Feature, Session
 from tidegate.model.columns import Column
 from tidegate.model.names import TableName
@@ -31,6 +31,8 @@ class Postgresql(Database):
     dialect = DIALECT
 
     def connect(self, purpose: str, *, read_only: bool = False, query_timeout: float | None = None) -> Session:
+        from tidegate.databases.postgresql.session import PostgresqlSession
+
         arguments = self._arguments(purpose)
         return PostgresqlSession(self, arguments, read_only=read_only, query_timeout=query_timeout)
 

@@ -107,9 +107,11 @@ def shapes(
         entry |= {"row_estimate": estimate, "readable": readable, "partitioned_by": partitioned_by}
         entry["columns"].append(_column(*column))
     for schema, table, *key in keys:
-        found.get(TableName(schema, table), {"keys": []})["keys"].append(key)
+        if TableName(schema, table) in found:
+            found[TableName(schema, table)]["keys"].append(key)
     for schema, table, kind, name in guards:
-        found.get(TableName(schema, table), {"guards": {}})["guards"].setdefault(kind, []).append(name)
+        if TableName(schema, table) in found:
+            found[TableName(schema, table)]["guards"].setdefault(kind, []).append(name)
     made = {name: _shape(name, entry) for name, entry in found.items()}
     return {name: made[real] for name, real in spelled(names, made).items()}
 

@@ -19,6 +19,7 @@ import psycopg
 from psycopg import errors, pq
 
 from tidegate.databases.postgresql import catalog
+from tidegate.databases.postgresql.dialect import DIALECT
 from tidegate.databases.postgresql.failures import no_nul, not_taken, translated, unreachable
 from tidegate.databases.postgresql.statements import distinct_by_index, distinct_by_scan, select_rows
 from tidegate.errors import DatabaseError, OutcomeUnknown
@@ -37,37 +38,6 @@ SET lc_monetary = 'C'; SET xmloption = 'content'; SET default_transaction_isolat
 SET search_path = ''; SET lock_timeout = '5min'; SET idle_in_transaction_session_timeout = 0
 """
 _READ_ONLY = "; SET default_transaction_read_only = on"
-
-
-class PostgresqlDialect:
-    """Names in double quotes, values in single ones, each literal in its column's type."""
-
-    def name(self, part: str) -> str:
-        return '"' + part.replace('"', '""') + '"'
-
-    def literal(self, literal: Literal) -> str:
-        if literal.value is None:
-            return "NULL"
-        if isinstance(literal.value, int) and not literal.type:
-            return str(literal.value)
-        quoted = "'" + str(literal.value).replace("'", "''") + "'"
-        return f"CAST({quoted} AS {literal.type})" if literal.type else quoted
-
-    def as_text(self, value: str) -> str:
-        return f"CAST({value} AS text)"
-
-    def exactly(self, column: str) -> str:
-        return column
-
-    def among(self, column: str, values: Sequence[Literal]) -> str:
-        written = [self.literal(value) for value in values]
-        return f"{column} = {written[0]}" if len(written) == 1 else f"{column} IN ({', '.join(written)})"
-
-    def first(self, query: str, rows: int) -> str:
-        return f"{query} LIMIT {rows:d}"
-
-
-DIALECT = PostgresqlDialect()
 
 
 class PostgresqlSession(Session):

@@ -3,7 +3,7 @@ SELECT GET_LOCK('tidegate a1ecd13cd58018c8eb343700e3cf7d80dae90073', 300);
 SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA NOT IN ('information_schema', 'performance_schema', 'mysql', 'sys');
 CREATE TABLE `none`.`tidegate_target` (`owner` varchar(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_bin NOT NULL, `version` int NOT NULL, `at` varchar(40) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_bin NOT NULL, PRIMARY KEY (`owner`)) ENGINE = InnoDB;
 SELECT owner FROM `none`.`tidegate_target`;
-SELECT CONCAT(@@server_uuid, '/', DATABASE());
+SELECT CONCAT(DATABASE(), ' on ', @@server_uuid);
 SELECT DATE_FORMAT(UTC_TIMESTAMP(6), '%Y-%m-%dT%H:%i:%s.%f+00:00');
 INSERT INTO `none`.`tidegate_target` (owner, version, at) VALUES ('1/2', 1, 'now');
 CREATE TABLE `none`.`tidegate_scopes` (`table_name` varchar(300) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_bin NOT NULL, `scope` longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_bin NOT NULL, PRIMARY KEY (`table_name`)) ENGINE = InnoDB;

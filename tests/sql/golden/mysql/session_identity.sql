@@ -1,1 +1,1 @@
-SELECT CONCAT(@@server_uuid, '/', DATABASE());
+SELECT CONCAT(DATABASE(), ' on ', @@server_uuid);

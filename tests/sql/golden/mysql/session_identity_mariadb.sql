@@ -1,1 +1,1 @@
-SELECT CONCAT(CONCAT(@@hostname, ':', @@port, ':', @@datadir), '/', DATABASE());
+SELECT CONCAT(DATABASE(), ' on ', CONCAT(@@hostname, ':', @@port, ':', @@datadir));
