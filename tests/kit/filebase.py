@@ -36,7 +36,7 @@ from tidegate.model.columns import Column, Shape
 from tidegate.model.names import TableName
 from tidegate.model.types import Type
 from tidegate.model.values import Kind, Value
-from tidegate.sql.text import AsText, Exactly, Literal, Name, Part, Sql, names, raw, render, sql
+from tidegate.sql.text import AsText, Dialect, Exactly, Literal, Name, Part, Sql, names, raw, render, sql
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -117,31 +117,17 @@ def _partition_kind(column: Column) -> Kind | None:
 # Statements
 
 
-class FilebaseDialect:
-    """Names in double quotes, values in single ones. Texts are compared by their bytes, whatever a column says."""
+class FilebaseDialect(Dialect):
+    """Texts are compared by their bytes, whatever a column says."""
 
-    def name(self, part: str) -> str:
-        return '"' + part.replace('"', '""') + '"'
-
-    def literal(self, literal: Literal) -> str:
-        if literal.value is None:
-            return "NULL"
-        if isinstance(literal.value, int) and not literal.type:
-            return str(literal.value)
-        quoted = "'" + str(literal.value).replace("'", "''") + "'"
-        return f"CAST({quoted} AS INTEGER)" if holds(literal.type).is_integer else quoted
-
-    def as_text(self, value: str) -> str:
-        return f"CAST({value} AS TEXT)"
+    def typed(self, quoted: str, column_type: str) -> str:
+        return f"CAST({quoted} AS INTEGER)" if holds(column_type).is_integer else quoted
 
     def exactly(self, column: str) -> str:
         return f"{column} COLLATE BINARY"
 
     def among(self, column: str, values: Sequence[Literal]) -> str:
-        return f"{self.exactly(column)} IN ({', '.join(map(self.literal, values))})"
-
-    def first(self, query: str, rows: int) -> str:
-        return f"{query} LIMIT {rows:d}"
+        return super().among(self.exactly(column), values)
 
 
 DIALECT = FilebaseDialect()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import string
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 from tidegate.errors import ValueProblem
 from tidegate.model.names import TableName
@@ -79,20 +79,39 @@ Part: TypeAlias = Name | Literal | AsText | Exactly | Among | First | Sql
 Hole: TypeAlias = Part | Sequence[Part]
 
 
-class Dialect(Protocol):
-    """How one database writes names and values, and what each writes in its own way."""
+class Dialect:
+    """How one database writes names and values: here as the standard has it, a database overrides the rest."""
 
-    def name(self, part: str) -> str: ...
+    def name(self, part: str) -> str:
+        return '"' + part.replace('"', '""') + '"'
 
-    def literal(self, literal: Literal) -> str: ...
+    def literal(self, literal: Literal) -> str:
+        if literal.value is None:
+            return "NULL"
+        if isinstance(literal.value, int) and not literal.type:
+            return str(literal.value)
+        quoted = "'" + str(literal.value).replace("'", "''") + "'"
+        return self.typed(quoted, literal.type) if literal.type else quoted
 
-    def as_text(self, value: str) -> str: ...
+    def typed(self, quoted: str, column_type: str) -> str:
+        """A text as a value of this column's type, so that an index on the column is used."""
+        return f"CAST({quoted} AS {column_type})"
 
-    def exactly(self, column: str) -> str: ...
+    def as_text(self, value: str) -> str:
+        return f"CAST({value} AS text)"
 
-    def among(self, column: str, values: Sequence[Literal]) -> str: ...
+    def exactly(self, column: str) -> str:
+        return column
 
-    def first(self, query: str, rows: int) -> str: ...
+    def among(self, column: str, values: Sequence[Literal]) -> str:
+        return one_of(column, [self.literal(value) for value in values])
+
+    def first(self, query: str, rows: int) -> str:
+        return f"{query} LIMIT {rows:d}"
+
+
+def one_of(value: str, written: Sequence[str]) -> str:
+    return f"{value} = {written[0]}" if len(written) == 1 else f"{value} IN ({', '.join(written)})"
 
 
 def sql(template: str, **holes: Hole) -> Sql:

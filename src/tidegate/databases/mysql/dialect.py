@@ -14,7 +14,7 @@ import re
 from collections.abc import Sequence
 
 from tidegate.databases.mysql.types import bare
-from tidegate.sql.text import Literal
+from tidegate.sql.text import Dialect, Literal, one_of
 
 _CASTS = {"date": "DATE", "datetime": "DATETIME(6)", "timestamp": "DATETIME(6)"}
 _INTEGERS = ("tinyint", "smallint", "mediumint", "int", "bigint", "year")
@@ -24,19 +24,14 @@ _CHARACTERS = re.compile(r" CHARACTER SET (\w+) COLLATE (\w+)$")
 _DECIMAL = re.compile(r"decimal\(\d+,\d+\)")
 
 
-class MysqlDialect:
-    """Names in backticks, values in single quotes."""
+class MysqlDialect(Dialect):
+    """Names in backticks; literals by the few types that a cast can name; texts told apart by their bytes."""
 
     def name(self, part: str) -> str:
         return "`" + part.replace("`", "``") + "`"
 
-    def literal(self, literal: Literal) -> str:
-        if literal.value is None:
-            return "NULL"
-        if isinstance(literal.value, int) and not literal.type:
-            return str(literal.value)
-        quoted = "'" + str(literal.value).replace("'", "''") + "'"
-        cast, characters = _cast(literal.type), _CHARACTERS.search(literal.type)
+    def typed(self, quoted: str, column_type: str) -> str:
+        cast, characters = _cast(column_type), _CHARACTERS.search(column_type)
         if characters and characters[1] != "utf8mb4":
             return f"CONVERT({quoted} USING {characters[1]}) COLLATE {characters[2]}"
         return f"CAST({quoted} AS {cast})" if cast else quoted
@@ -48,19 +43,11 @@ class MysqlDialect:
         return self.as_text(column)  # in the session's collation, which tells all texts apart
 
     def among(self, column: str, values: Sequence[Literal]) -> str:
-        written = [self.literal(value) for value in values]
-        found = self._one_of(column, written)
-        if not values or bare(values[0].type) not in _TEXTS:
+        found = super().among(column, values)
+        if bare(values[0].type) not in _TEXTS:
             return found
-        bytes_ = f"CAST(CONVERT({column} USING utf8mb4) AS BINARY)"
-        plain = [self.literal(Literal(value.value)) for value in values]
-        return f"({found} AND {self._one_of(bytes_, [f'CAST({text} AS BINARY)' for text in plain])})"
-
-    def first(self, query: str, rows: int) -> str:
-        return f"{query} LIMIT {rows:d}"
-
-    def _one_of(self, value: str, written: list[str]) -> str:
-        return f"{value} = {written[0]}" if len(written) == 1 else f"{value} IN ({', '.join(written)})"
+        plain = [f"CAST({self.literal(Literal(value.value))} AS BINARY)" for value in values]
+        return f"({found} AND {one_of(f'CAST(CONVERT({column} USING utf8mb4) AS BINARY)', plain)})"
 
 
 def _cast(column_type: str) -> str:
