@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -16,14 +17,14 @@ import pytest
 
 from tidegate.demo.data import Calendar, business_days, create
 
-SOURCE = Path(__file__).parents[2] / "src"
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src")}
 ROWS = 20_000
 IN_SCOPE = list(business_days(date(2026, 1, 9), 16))
 
 
 def start(*words: str | Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "tidegate.cli.main", "demo", *map(str, words)]
-    return subprocess.run(command, env={**os.environ, "PYTHONPATH": str(SOURCE)}, capture_output=True, text=True)
+    return subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True)
 
 
 @pytest.fixture(scope="module")
@@ -97,6 +98,32 @@ def test_a_folder_that_no_demo_made_is_left_alone(tmp_path):
     assert refused.returncode == 2
     assert refused.stderr.splitlines()[0] == f"{tmp_path} holds files that no demo made."
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+SHORT_STORY = """
+import subprocess
+from pathlib import Path
+import click
+from tidegate.cli.main import main
+from tidegate.demo import story
+
+def tell(rows, folder, ended):
+    click.echo("chapter 1")
+    subprocess.run(["echo", "run: nothing to do"], check=True)
+    ended(Path("report.html"))
+    return 0
+
+story.tell = tell
+main(["demo", "--json"])
+"""
+
+
+def test_as_json_it_is_told_on_standard_error_with_what_its_commands_say():
+    told = subprocess.run([sys.executable, "-c", SHORT_STORY], env=ENVIRONMENT, capture_output=True, text=True)
+
+    assert told.returncode == 0, told.stderr
+    assert json.loads(told.stdout) == {"report": "report.html", "exit_code": 0}
+    assert told.stderr.splitlines() == ["chapter 1", "run: nothing to do"]
 
 
 def test_business_days_leave_weekends_out():

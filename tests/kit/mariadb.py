@@ -1,7 +1,7 @@
 """A private MariaDB server for the tests, as `EmbeddedPostgres` is for PostgreSQL: no Docker, no root, no manual step.
 
 Facts that shape this file
- * There is no wheel with a server. Debian and Ubuntu have one in every release, and `apt-get download` needs no root.
+ * There is no wheel with a server. Debian and Ubuntu have one in every release.
  * The tables of the server's own are made by SQL files that come with it. `mariadb-install-db` does no more than feed
    them to it, and needs programs of another package for that.
  * The server refuses to run as root unless it is told to.
@@ -13,7 +13,6 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
-import platform
 import secrets
 import shutil
 import socket
@@ -32,6 +31,7 @@ import pymysql
 from pymysql.constants import ER
 
 from kit.mysql_witness import login, quoted
+from kit.packages import NoPackage, last_lines, libraries, unpacked
 
 _USER = "tidegate"
 _START_SECONDS = 60
@@ -266,7 +266,7 @@ class MariaDb:
             said = self._log.read_text(errors="replace")
             if _PORT_TAKEN not in said:
                 break
-        raise RuntimeError(f"MariaDB did not start: {_last_lines(said)}")
+        raise RuntimeError(f"MariaDB did not start: {last_lines(said)}")
 
     def _begin(self) -> subprocess.Popen[str]:
         assert self._programs is not None
@@ -308,87 +308,20 @@ def find(path: str | None = None, cache: Path | None = None) -> Programs:
 
     Args:
         path: where to look for an installed one. None: PATH, and /usr/sbin, which ordinary users do not have there.
-        cache: what is fetched stays in a folder in it, which is never seen half-filled. None: ~/.cache/tidegate.
+        cache: what is fetched stays in a folder in it.
     """
     for name in ("mariadbd", "mysqld"):
         found = shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin" if path is None else path)
         if found and (installed := Programs(Path(found).resolve())).usable():
             return installed
     try:
-        tree = (cache or _cache()) / f"mariadb-{_distribution()}"
-        return _unpacked(tree) or _fetched(tree)
-    except OSError as problem:
-        raise NoMariaDb(problem) from problem
+        return _programs(unpacked("mariadb", _PACKAGE, lambda tree: _programs(tree).usable(), cache))
+    except NoPackage as why:
+        raise NoMariaDb(why) from why
 
 
-def _cache() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tidegate"
-
-
-def _distribution() -> str:
-    """Libraries of one release do not fit another, and a home may be shared by machines."""
-    release = platform.freedesktop_os_release()
-    return "-".join([release["ID"], release.get("VERSION_ID", "rolling"), platform.machine()])
-
-
-def _unpacked(tree: Path) -> Programs | None:
-    """None when it is not there, or does not run here."""
-    libraries = sorted({library.parent for library in tree.rglob("*.so.*")})
-    programs = Programs(tree / "usr" / "sbin" / "mariadbd", tuple(libraries))
-    return programs if programs.usable() else None
-
-
-def _fetched(tree: Path) -> Programs:
-    tree.parent.mkdir(parents=True, exist_ok=True)
-    # On the same disk, so that it gets its name at once and whole.
-    with tempfile.TemporaryDirectory(dir=tree.parent, prefix=".fetching-") as folder:
-        draft = Path(folder) / "tree"
-        for package in _downloaded(Path(folder)):
-            _said("dpkg-deb", "-x", str(package), str(draft))
-        if not _unpacked(draft):
-            raise NoMariaDb(f"what apt-get fetched does not run in {tree.parent}")
-        if tree.exists() and not _unpacked(tree):
-            tree.rename(Path(folder) / "broken")
-        with contextlib.suppress(OSError):  # another run was faster: what it fetched is as good
-            draft.rename(tree)
-    programs = _unpacked(tree)
-    assert programs is not None
-    return programs
-
-
-def _downloaded(folder: Path) -> list[Path]:
-    """The server's package and those that it needs and the machine lacks."""
-    try:
-        return _download(folder)
-    except NoMariaDb:  # the machine's lists of packages are missing, or too old: we get lists of our own
-        for made in ("lists/partial", "archives/partial"):
-            (folder / made).mkdir(parents=True)
-        ours = [f"Dir::State::lists={folder / 'lists'}", f"Dir::Cache={folder}"]
-        ours += ["APT::Sandbox::User=root"] if os.geteuid() == 0 else []  # its own user has no way into our folder
-        options = [part for option in ours for part in ("-o", option)]
-        _said("apt-get", *options, "update")
-        return _download(folder, *options)
-
-
-def _download(folder: Path, *options: str) -> list[Path]:
-    # Some releases have the version in the name; the name without one sorts first.
-    known = sorted(_said("apt-cache", *options, "pkgnames", _PACKAGE).split())
-    package = known[0] if known else _PACKAGE
-    plan = _said("apt-get", *options, "--simulate", "--no-install-recommends", "install", package)
-    needed = {line.split()[1] for line in plan.splitlines() if line.startswith("Inst ")}
-    _said("apt-get", *options, "download", *sorted(needed | {package}), folder=folder)
-    return sorted(folder.glob("*.deb"))
-
-
-def _said(*command: str, folder: Path | None = None) -> str:
-    """What the program said. Raises NoMariaDb with its last complaint."""
-    if shutil.which(command[0]) is None:
-        raise NoMariaDb(f"no {command[0]} either")
-    environment = {**os.environ, "LC_ALL": "C"}
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, errors="replace")
-    if done.returncode != 0:
-        raise NoMariaDb(f"{command[0]}: {_last_lines(done.stderr, 1)}")
-    return done.stdout
+def _programs(tree: Path) -> Programs:
+    return Programs(tree / "usr" / "sbin" / "mariadbd", tuple(libraries(tree)))
 
 
 def _end_connection(cursor: pymysql.cursors.Cursor, number: int) -> None:
@@ -406,7 +339,3 @@ def _free_port(wanted: int) -> int:
             return int(probe.getsockname()[1])
     except OSError:
         return _free_port(0)
-
-
-def _last_lines(output: str, count: int = 3) -> str:
-    return " / ".join(output.strip().splitlines()[-count:])

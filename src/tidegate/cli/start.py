@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -68,8 +72,30 @@ def init(
 def demo(rows: int, folder: Path | None, output: Output) -> int:
     """The whole story on an embedded PostgreSQL: first run, nothing to do, a new day, healing, a killed run, the proof.
 
+    With --json it is told on standard error, and standard output has the facts.
+
     Example: tidegate demo
     """
     from tidegate.demo.story import tell
 
-    return tell(rows, folder)
+    if not output.is_json:
+        return tell(rows, folder)
+    reports: list[Path] = []
+    with _told_on_standard_error():
+        code = tell(rows, folder, reports.append)
+    output.facts({"report": str(reports[0]) if reports else None, "exit_code": code}, "")
+    return code
+
+
+@contextmanager
+def _told_on_standard_error() -> Iterator[None]:
+    """Also what the commands of the story say, which are processes of their own."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    try:
+        os.dup2(2, 1)
+        yield
+    finally:
+        sys.stdout.flush()
+        os.dup2(kept, 1)
+        os.close(kept)

@@ -43,15 +43,24 @@ class EmbeddedPostgres:
         data: where to keep it between starts. None: a temporary folder that goes with the server.
         durable: False trades survival of a power cut for speed; `kill` still loses nothing.
         outlives: leave the server running when this process ends. Needs `data`.
+        installed: the folder with the programs of another PostgreSQL than the wheel's.
 
     A server that already runs on `data` is used, and stays for its owner. One whose owner was killed is removed by the
     next start of any temporary server of the same user.
     """
 
-    def __init__(self, major: int = 18, data: Path | None = None, durable: bool = True, outlives: bool = False) -> None:
+    def __init__(
+        self,
+        major: int = 18,
+        data: Path | None = None,
+        durable: bool = True,
+        outlives: bool = False,
+        installed: Path | None = None,
+    ) -> None:
         if outlives and data is None:
             raise ValueError("a server that outlives its process needs a folder: give `data`")
         self._major, self._kept, self._durable, self._outlives = major, data, durable, outlives
+        self._installed = installed
         self._account = server_account()
         self._folder: Path | None = None
         self._owner: int | None = None
@@ -78,7 +87,7 @@ class EmbeddedPostgres:
             self._owner = take(self._folder)
             atexit.register(self.close)
             self._account.require_way_to(self._folder)
-            self._bin_dir = programs(self._major, self._account, self._folder)
+            self._bin_dir = self._installed or programs(self._major, self._account, self._folder)
         if self._owner is None:
             self._await_other_owner()
         elif not self._is_running():

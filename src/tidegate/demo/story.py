@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,10 +42,11 @@ tables:
 """
 
 
-def tell(about_rows: int, folder: Path | None = None) -> int:
+def tell(about_rows: int, folder: Path | None = None, ended: Callable[[Path], None] = lambda report: None) -> int:
     """Tells the story, with about this many rows in the source at first; 0 when every chapter ended as it should.
 
-    The last line of the output is the path of the report. 130 after Ctrl-C or SIGTERM, with the server stopped.
+    The last line of the output is the path of the report, which `ended` is told too. 130 after Ctrl-C or SIGTERM, with
+    the server stopped.
     Raises TidegateError at the first chapter that went wrong.
     """
     started = time.monotonic()
@@ -57,6 +58,7 @@ def tell(about_rows: int, folder: Path | None = None) -> int:
         return 130
     say(f"The whole story took {time.monotonic() - started:.0f} s. The report is one file that needs no network:")
     click.echo(report)
+    ended(report)
     return 0
 
 

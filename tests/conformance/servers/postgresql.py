@@ -13,8 +13,12 @@ from urllib.parse import urlsplit, urlunsplit
 import psycopg
 from psycopg import sql
 
+from kit.debian_postgres import NoPostgres, find
+from tidegate.demo.embedded import EmbeddedPostgres
+
 GIVEN = "TIDEGATE_TEST_POSTGRESQL"
-SERVERS = ("embedded 18", "embedded 16", GIVEN)
+DEBIAN = "the distribution's"
+SERVERS = ("embedded 18", DEBIAN, GIVEN)
 
 # A database may have any defaults; ours must not depend on them.
 _HOSTILE_DEFAULTS = {
@@ -91,17 +95,17 @@ def running(name: str) -> Iterator[Server]:
             raise Absent(f"{GIVEN} is not set")
         yield Server(name, url)
         return
-    try:
-        from tidegate.demo.embedded import EmbeddedPostgres
-
-        embedded = EmbeddedPostgres(int(name.split()[1]), durable=False)
-        embedded.start()
-    except ImportError as problem:
-        raise Absent(f"the wheel with the server is not installed: {problem}") from None
-    try:
+    with _embedded(name) as embedded:
         yield Server(name, embedded.url())
-    finally:
-        embedded.close()
+
+
+def _embedded(name: str) -> EmbeddedPostgres:
+    if name != DEBIAN:
+        return EmbeddedPostgres(int(name.split()[1]), durable=False)
+    try:
+        return EmbeddedPostgres(installed=find(), durable=False)
+    except NoPostgres as problem:
+        raise Absent(str(problem)) from None
 
 
 @dataclass(frozen=True)
