@@ -6,7 +6,11 @@ SHELL := /bin/sh
 # A file of tests stays with one worker, which has its own servers and its own Spark.
 AT_ONCE := -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help install demo test test-quick lint format golden lock clean
+# The certificate of the container is its own: on this machine alone it may be trusted.
+LOCAL_SQLSERVER := sqlserver://sa:$${TIDEGATE_SQLSERVER_PASSWORD:-Tidegate-local-1}@127.0.0.1:14330/master?TrustServerCertificate=yes
+NEED_SQLSERVER := tests/conformance/test_sqlserver_journeys.py tests/stories/test_sqlserver.py tests/sql
+
+.PHONY: help install demo test test-quick test-sqlserver lint format golden lock clean
 
 # Paths are relative, so that a folder with spaces in its name works.
 VENV := .venv
@@ -32,6 +36,10 @@ test: lint ## Lint, then run every test
 
 test-quick: $(STAMP) ## Run the tests that need no Spark
 	$(BIN)/python -m pytest $(AT_ONCE) -m "not spark and not slow"
+
+test-sqlserver: $(STAMP) ## Run what needs SQL Server against a real one in a container (or TIDEGATE_TEST_SQLSERVER)
+	@test -n "$$TIDEGATE_TEST_SQLSERVER" || docker compose up --detach --wait sqlserver
+	TIDEGATE_TEST_SQLSERVER="$${TIDEGATE_TEST_SQLSERVER:-$(LOCAL_SQLSERVER)}" $(BIN)/python -m pytest $(AT_ONCE) $(NEED_SQLSERVER)
 
 lint: $(STAMP) ## Check rules, format and types
 	$(BIN)/ruff check .

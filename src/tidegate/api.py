@@ -163,6 +163,17 @@ class Tidegate:
         with self._places.planner().open() as planner:
             return [status_of(one) for one in planner.plan(self._chosen(tables), count_all=count_all)]
 
+    def grants(self) -> dict[str, list[str]]:
+        """The statements that give the logins of `source` and `target` the rights that they need, and no more."""
+        source, target = self._places.source, self._places.target
+        tables = self._places.project.tables.values()
+        reads = source.grants_to_read([table.source_table.within(source.default_schema) for table in tables])
+        writes = target.grants_to_write([table.target_table.within(target.default_schema) for table in tables])
+        return {
+            "source": [source.text_of(statement) for statement in reads],
+            "target": [target.text_of(statement) for statement in writes],
+        }
+
     def history(self, last: int = 20) -> list[dict[str, Any]]:
         """The reports of the newest runs, newest first."""
         with self._places.target.connect("history", read_only=True) as session:

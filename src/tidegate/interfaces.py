@@ -4,8 +4,8 @@ are found by name in their folders in the same way (`plugins.py`)."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, ClassVar
@@ -26,7 +26,6 @@ class Feature(Enum):
     """An ability that is asked for before work starts."""
 
     EXPORTED_SNAPSHOT = "one snapshot shared by several connections"
-    STREAM_IN_TRANSACTION = "bulk loading inside the transaction that writes the ledger row"
 
 
 @dataclass(frozen=True)
@@ -126,14 +125,18 @@ class Database(ABC):
             return f"{target.name} is {target.type} in the target and {source.type} in the source"
         return "widen" if verdict == "widen" else "wider"
 
+    def grants_to_read(self, tables: Sequence[TableName]) -> list[Sql]:
+        """What an administrator runs so that this login may be a source of these tables. Nothing where logins have no
+        rights of their own."""
+        return []
+
+    def grants_to_write(self, tables: Sequence[TableName]) -> list[Sql]:
+        """The same for a target: the tables, which may not exist yet, and those of Tidegate's own."""
+        return []
+
     def text_of(self, statement: Sql) -> str:
         """The statement as the server gets it."""
         return render(statement, self.dialect)
-
-    def require(self, feature: Feature, *, for_: str, instead: str) -> None:
-        """Refuse before work starts when this database lacks the feature."""
-        if feature not in self.features:
-            raise Unsupported(f"{self.label} has no {feature.value}, which {for_} needs.", remedy=instead)
 
     def __repr__(self) -> str:
         return f"<{self.kind} {self.connection.display}>"
@@ -214,11 +217,22 @@ class Session(ABC):
 
     @abstractmethod
     def write(self, table: TableName, columns: Sequence[Column], batches: Iterator[pa.RecordBatch]) -> int:
-        """Bulk-load batches of these columns, in this order; the number of rows. Joins an open transaction.
+        """Bulk-load batches of these columns, in this order; the number of rows. Joins an open transaction, except
+        where rows must be `staged` before.
 
         A column may come as text, or as another type that `fits` allowed. What the server would change in silence (a
         NaN, a character that it lacks) raises ValueProblem with the column's name: a proof by counts would not see it.
         """
+
+    @contextmanager
+    def staged(
+        self, table: TableName, columns: Sequence[Column], batches: Callable[[], Iterator[pa.RecordBatch]]
+    ) -> Iterator[Callable[[], int]]:
+        """Around a transaction: what is yielded writes the rows in it, once or never, and says how many.
+
+        Here they stream when they are asked for. A database whose bulk protocol cannot join a transaction brings them
+        to the server first, so that the transaction is short."""
+        yield lambda: self.write(table, columns, batches())
 
     # Snapshots and locks
 

@@ -12,12 +12,23 @@ from typing import TYPE_CHECKING, NoReturn
 import pytest
 from psycopg import sql
 
-from conformance.journey import FROM, Journey, MysqlSide, Outcome, PostgresqlSide, Road, Side, Traveller
-from conformance.servers import mariadb
+from conformance.journey import (
+    FROM,
+    Journey,
+    MysqlSide,
+    Outcome,
+    PostgresqlSide,
+    Road,
+    Side,
+    SqlServerSide,
+    Traveller,
+)
+from conformance.servers import mariadb, sqlserver
 from conformance.servers.postgresql import SERVERS, SETUP, Absent, Sample, Server, running
 from kit.copies import Copier
 from kit.mysql_witness import MysqlWitness
 from kit.one_process import OneProcess
+from kit.sqlserver_witness import SqlServerWitness
 from kit.summary import GAPS, RAN
 from kit.witness import Witness
 from tidegate import Tidegate
@@ -175,20 +186,49 @@ def roads(roads_or_absence: Roads | Absent, gaps: Callable[[str], NoReturn]) -> 
     return roads_or_absence
 
 
+@pytest.fixture(scope="session")
+def tds_roads_or_absence(
+    postgres: EmbeddedPostgres, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Roads | Absent]:
+    with ExitStack() as stack:
+        try:
+            found = stack.enter_context(sqlserver.running())
+            other = stack.enter_context(mariadb.running(mariadb.EMBEDDED))
+        except Absent as absence:
+            yield absence
+            return
+        request.config.stash[RAN][found.name] = found.version
+        yield Roads(other, Server("embedded 18", postgres.url()), tmp_path_factory, stack, found)
+
+
+@pytest.fixture
+def tds_roads(tds_roads_or_absence: Roads | Absent, gaps: Callable[[str], NoReturn]) -> Roads:
+    if isinstance(tds_roads_or_absence, Absent):
+        gaps(str(tds_roads_or_absence))
+    return tds_roads_or_absence
+
+
 class Roads:
-    """A PostgreSQL and a MySQL or MariaDB server, with two databases on each, and what happened between them so far."""
+    """A PostgreSQL and a MySQL or MariaDB server, and perhaps one that speaks TDS, with two databases on each, and what
+    happened between them so far."""
 
     def __init__(
-        self, mysql: mariadb.Server, postgresql: Server, folders: pytest.TempPathFactory, stack: ExitStack
+        self,
+        mysql: mariadb.Server,
+        postgresql: Server,
+        folders: pytest.TempPathFactory,
+        stack: ExitStack,
+        tds: sqlserver.Server | None = None,
     ) -> None:
-        self.mysql, self.postgresql = mysql, postgresql
+        self.mysql, self.postgresql, self.sqlserver = mysql, postgresql, tds
         self._folders, self._stack = folders, stack
         self._sides: dict[tuple[str, str], Side] = {}
         self._happened: dict[tuple[Road, str], list[Outcome]] = {}
 
     def side(self, kind: str, role: str) -> Side:
         if (kind, role) not in self._sides:
-            self._sides[kind, role] = self._mysql() if kind == "mysql" else self._postgresql()
+            make = {"mysql": self._mysql, "postgresql": self._postgresql, "sqlserver": self._sqlserver}[kind]
+            self._sides[kind, role] = make()
         return self._sides[kind, role]
 
     def _mysql(self) -> Side:
@@ -203,6 +243,11 @@ class Roads:
             witness.do(statement)
         return PostgresqlSide(witness)
 
+    def _sqlserver(self) -> Side:
+        assert self.sqlserver is not None
+        url = self._stack.enter_context(self.sqlserver.database())
+        return SqlServerSide(self._stack.enter_context(SqlServerWitness(url)))
+
     def ends(self, road: Road) -> tuple[Side, Side]:
         return self.side(road.source, "source"), self.side(road.target, "target")
 
@@ -211,9 +256,15 @@ class Roads:
 
     def travellers(self, road: Road, family: str) -> list[Traveller]:
         """Those of the family that this server has."""
-        server = self.mysql if road.source == "mysql" else self.postgresql
+        server = {"mysql": self.mysql, "postgresql": self.postgresql, "sqlserver": self.sqlserver}[road.source]
         families, traveller = FROM[road.source]
-        return [traveller(sample, road.target) for sample in families[family] if not sample.missing_on(server)]
+        # The PostgreSQL of the wheel was built without XML.
+        lacks_xml = road.target == "postgresql" and "xml" not in self.postgresql.abilities
+        return [
+            traveller(sample, road.target)
+            for sample in families[family]
+            if not sample.missing_on(server) and not (lacks_xml and sample.type == "xml")
+        ]
 
     def happened(self, road: Road, family: str) -> list[Outcome]:
         """What became of a family on this road; they travel once."""

@@ -14,9 +14,10 @@ import pyarrow.parquet as pq
 from psycopg import sql
 
 from conformance import seen
-from conformance.servers import mariadb, postgresql
+from conformance.servers import mariadb, postgresql, sqlserver
 from kit.mysql_witness import MysqlWitness
 from kit.one_process import OneProcess
+from kit.sqlserver_witness import SqlServerWitness
 from kit.witness import Witness
 from tidegate import Tidegate
 from tidegate.errors import RunFailed
@@ -35,12 +36,19 @@ class Road:
         return f"{LABELS[self.source]} to {LABELS[self.target]}"
 
 
-LABELS = {"mysql": "MySQL", "postgresql": "PostgreSQL"}
+LABELS = {"mysql": "MySQL", "postgresql": "PostgreSQL", "sqlserver": "SQL Server"}
 ROADS = (
     Road("mysql", "mysql"),
     Road("mysql", "postgresql"),
     Road("postgresql", "mysql"),
     Road("postgresql", "postgresql"),
+)
+ROADS_OF_SQLSERVER = (
+    Road("sqlserver", "sqlserver"),
+    Road("sqlserver", "postgresql"),
+    Road("sqlserver", "mysql"),
+    Road("postgresql", "sqlserver"),
+    Road("mysql", "sqlserver"),
 )
 
 
@@ -106,6 +114,7 @@ class PostgresqlSide(Side):
     def values(self, table: str, column: str, form: str) -> dict[object, object]:
         if form == "native":
             return seen.own_meaning(self.witness, _public(table), column)
+        form = seen.in_text(form) if self.declared(table, column) == "text" else form
         return seen.on_postgresql(self.witness, _public(table), column, form)
 
     def meant(self, kind: str, texts: dict[object, object]) -> dict[object, object]:
@@ -141,6 +150,7 @@ class MysqlSide(Side):
 
     def values(self, table: str, column: str, form: str) -> dict[object, object]:
         zone = self.declared(table, column).startswith("timestamp")
+        form = seen.in_text(form) if self.declared(table, column) == "longtext" else form
         return seen.on_mysql(self.witness, table, column, form, zone=zone)
 
     def declared(self, table: str, column: str) -> str:
@@ -154,6 +164,34 @@ class MysqlSide(Side):
 
     def count(self, table: str, cobid: int) -> int:
         return int(self.witness.ask(f"SELECT count(*) FROM `{table}` WHERE cobid = %s", cobid)[0][0])  # noqa: S608
+
+
+class SqlServerSide(Side):
+    """SQL Server, or a server that speaks its language, through pymssql."""
+
+    kind = "sqlserver"
+
+    def __init__(self, witness: SqlServerWitness) -> None:
+        self.witness, self.url = witness, witness.url
+
+    def create(self, table: str, columns: dict[str, str]) -> None:
+        self.witness.create(table, {"cobid": "int", "id": "int", **columns})
+
+    def insert(self, table: str, columns: dict[str, str], rows: Sequence[Sequence[Given]]) -> None:
+        self.witness.insert(table, {"cobid": "int", "id": "int", **columns}, rows)
+
+    def values(self, table: str, column: str, form: str) -> dict[object, object]:
+        form = seen.in_text(form) if self.declared(table, column).startswith("nvarchar") else form
+        return seen.on_sqlserver(self.witness, table, column, form)
+
+    def declared(self, table: str, column: str) -> str:
+        found = self.witness.ask(
+            "SELECT data_type FROM information_schema.columns WHERE table_name = %s AND column_name = %s", table, column
+        )
+        return str(found[0][0]) if found else ""
+
+    def count(self, table: str, cobid: int) -> int:
+        return int(self.witness.ask(f"SELECT COUNT(*) FROM [{table}] WHERE cobid = {cobid:d}")[0][0])  # noqa: S608
 
 
 def _public(table: str) -> sql.Identifier:
@@ -316,7 +354,7 @@ _FORMS = {
     "json": "text",
     "jsonb": "text",
     "xml": "text",
-    "uuid": "text",
+    "uuid": "uuid",
     "bytea": "bytes",
     "bit": "bits",
     "date": "date",
@@ -328,35 +366,53 @@ _FORMS = {
     "public.shorter": "text",
     "public.cents": "number",
 }
+_TOO_WIDE_FOR_SQLSERVER = ("numeric(39,0)", "numeric(50,10)", "numeric(65,30)")
 _TOO_WIDE = ("numeric", "numeric(38,38)", "numeric(1000,500)", "numeric(5,-2)", "numeric(2,5)")
 """DECIMAL of MySQL has 65 digits, 30 of them behind the point: these travel as text."""
-_NO_ROOM_IN_MYSQL = {
-    "number": "DECIMAL has no NaN",
-    "float": "FLOAT and DOUBLE have no NaN, no infinity and no -0",
-    "date": "DATE reaches from year 0 to 9999",
-    "moment": "DATETIME reaches from year 0 to 9999",
-    "instant": "DATETIME reaches from year 0 to 9999",
+_NO_ROOM = {
+    "mysql": {
+        "number": "DECIMAL has no NaN",
+        "float": "FLOAT and DOUBLE have no NaN, no infinity and no -0",
+        "date": "DATE reaches from year 0 to 9999",
+        "moment": "DATETIME reaches from year 0 to 9999",
+        "instant": "DATETIME reaches from year 0 to 9999",
+    },
+    "sqlserver": {
+        "number": "decimal has no NaN",
+        "float": "float has no NaN and no infinity",
+        "date": "date reaches from year 1 to 9999",
+        "clock": "time ends before 24:00",
+        "moment": "datetime2 reaches from year 1 to 9999",
+        "instant": "datetimeoffset reaches from year 1 to 9999",
+    },
 }
-_UNUSUAL_FLOATS = ("NaN", "Infinity", "-Infinity", "-0")
+_UNUSUAL_FLOATS = {"mysql": ("NaN", "Infinity", "-Infinity", "-0"), "sqlserver": ("NaN", "Infinity", "-Infinity")}
 
 
 def from_postgresql(sample: postgresql.Sample, target: str) -> Traveller:
     bare = re.sub(r"\(.*?\)", "", sample.type)
     form = _FORMS.get(bare, "native")
-    if target == "postgresql" or sample.type in _TOO_WIDE or sample.type == "bpchar":
+    too_wide = _TOO_WIDE if target == "mysql" else (*_TOO_WIDE, *_TOO_WIDE_FOR_SQLSERVER)
+    if target == "postgresql" or sample.type in too_wide or sample.type == "bpchar":
         form = "text" if sample.seen_as and target == "postgresql" else "native"
     values = [*sample.values, *sample.odd]
-    has_room = [value for value in values if not _lacks_room(form, value, sample)]
+    has_room = [value for value in values if not _lacks_room(form, value, sample, target)]
     nothing = () if sample.type == "public.cents" else (None,)
-    reason = _NO_ROOM_IN_MYSQL.get(form, "")
+    reason = _NO_ROOM.get(target, {}).get(form, "")
     never = tuple((value, reason) for value in values if value not in has_room)
     return Traveller(sample.type, form, (*has_room, *nothing), never)
 
 
-def _lacks_room(form: str, value: str, sample: postgresql.Sample) -> bool:
+def _lacks_room(form: str, value: str, sample: postgresql.Sample, target: str) -> bool:
     if form == "float":
-        return value in _UNUSUAL_FLOATS
-    return form in _NO_ROOM_IN_MYSQL and (value in sample.odd or value == "NaN")
+        return value in _UNUSUAL_FLOATS.get(target, ())
+    return form in _NO_ROOM.get(target, {}) and (value in sample.odd or value == "NaN")
+
+
+def from_sqlserver(sample: sqlserver.Sample, target: str) -> Traveller:
+    never = tuple((value, why) for kind, value, why in sample.never if kind == target)
+    kept = tuple(value for kind, value, _ in sample.never if kind != target)
+    return Traveller(sample.type, sample.form, (*sample.values, *dict.fromkeys(kept), None), never)
 
 
 def from_mysql(sample: mariadb.Sample, target: str) -> Traveller:
@@ -368,5 +424,6 @@ def from_mysql(sample: mariadb.Sample, target: str) -> Traveller:
 FROM: dict[str, tuple[dict[str, tuple[Any, ...]], Callable[[Any, str], Traveller]]] = {
     "mysql": (mariadb.FAMILIES, from_mysql),
     "postgresql": (postgresql.FAMILIES, from_postgresql),
+    "sqlserver": (sqlserver.FAMILIES, from_sqlserver),
 }
 """Of each kind of source: its families, and how a sample becomes a traveller."""

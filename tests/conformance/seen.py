@@ -8,9 +8,12 @@
 | bytes   | its bytes                                                         |
 | bits    | the number that they write                                        |
 | date    | year, month and day                                               |
-| clock   | hours, minutes, seconds and six digits                            |
+| clock   | hours, minutes, seconds and the digits that are not 0             |
 | moment  | a date and a clock                                                |
 | instant | a moment of UTC                                                   |
+| zoned   | a moment and the offset that it was written with                  |
+| filled  | its characters, without the blanks that fill it up                |
+| uuid    | its characters, in small letters                                  |
 | native  | what only PostgreSQL understands: its own binary form of the value|
 
 Plain drivers ask for all of them, never the code under test.
@@ -18,12 +21,15 @@ Plain drivers ask for all of them, never the code under test.
 
 from __future__ import annotations
 
+import re
 import struct
 from typing import Any
 
 from psycopg import sql
 
 from kit.mysql_witness import MysqlWitness, quoted
+from kit.sqlserver_witness import SqlServerWitness
+from kit.sqlserver_witness import quoted as in_brackets
 from kit.witness import Witness
 
 Seen = object
@@ -35,6 +41,9 @@ _ON_POSTGRESQL = {
     "money": "CAST(CAST({} AS numeric) AS text)",
     "float": "CAST({} AS double precision)",
     "text": "CAST({} AS text)",
+    "uuid": "CAST({} AS text)",
+    "filled": "CAST({} AS text)",
+    "zoned": "CAST({} AS text)",
     "bytes": "{}",
     "bits": "CAST({} AS text)",
     "date": "CAST({} AS text)",
@@ -48,6 +57,9 @@ _ON_MYSQL = {
     "money": "CAST({} AS CHAR)",
     "float": "{} * 1e0",
     "text": "CONVERT({} USING utf8mb4)",
+    "uuid": "CONVERT({} USING utf8mb4)",
+    "filled": "CONVERT({} USING utf8mb4)",
+    "zoned": "CONVERT({} USING utf8mb4)",
     "native": "CONVERT({} USING utf8mb4)",
     "bytes": "CAST({} AS BINARY)",
     "bits": "CAST({} AS BINARY)",
@@ -56,7 +68,25 @@ _ON_MYSQL = {
     "moment": "DATE_FORMAT({}, '%Y-%m-%d %H:%i:%s.%f')",
     "instant": "DATE_FORMAT({}, '%Y-%m-%d %H:%i:%s.%f')",
 }
+_ON_SQLSERVER = {
+    "number": "CONVERT(nvarchar(4000), {})",
+    "truth": "CONVERT(nvarchar(5), CONVERT(int, {}))",
+    "money": "CONVERT(nvarchar(60), CONVERT(decimal(38,4), {}))",
+    "float": "CONVERT(float, {})",
+    "text": "CONVERT(nvarchar(max), {})",
+    "native": "CONVERT(nvarchar(max), {})",
+    "uuid": "CONVERT(nvarchar(36), {})",
+    "filled": "CONVERT(nvarchar(max), {})",
+    "bytes": "CONVERT(varbinary(max), {})",
+    "bits": "CONVERT(nvarchar(max), {})",
+    "date": "CONVERT(nvarchar(10), {}, 23)",
+    "clock": "CONVERT(nvarchar(20), {}, 121)",
+    "moment": "CONVERT(nvarchar(30), {}, 121)",
+    "instant": "CONVERT(nvarchar(30), CONVERT(datetime2(7), SWITCHOFFSET({}, '+00:00')), 121)",
+    "zoned": "CONVERT(nvarchar(40), {}, 121)",
+}
 _ROWS = "SELECT {}, {} FROM {}"
+_TIMES = ("clock", "moment", "instant", "zoned")
 
 
 def on_postgresql(
@@ -80,9 +110,26 @@ def on_mysql(
     return {row[0]: _seen(form, row[1]) for row in rows}
 
 
+def on_sqlserver(witness: SqlServerWitness, table: str, column: str, form: str, key: str = "id") -> dict[object, Seen]:
+    name = in_brackets(column)
+    rows = witness.ask(_ROWS.format(in_brackets(key), _ON_SQLSERVER[form].format(name), in_brackets(table)))
+    return {row[0]: _seen(form, row[1]) for row in rows}
+
+
+def in_text(form: str) -> str:
+    """How to look at a column that took values of this form as text."""
+    return "zoned" if form in _TIMES else form
+
+
 def _seen(form: str, value: Any) -> Seen:
     if value is None:
         return None
+    if form in _TIMES:
+        return _short(value.decode() if isinstance(value, bytes) else str(value))
+    if form == "filled":
+        return (value.decode() if isinstance(value, bytes) else str(value)).rstrip(" ")
+    if form == "uuid":
+        return str(value).lower()
     match form:
         case "float":
             return struct.pack(">d", value)
@@ -93,6 +140,13 @@ def _seen(form: str, value: Any) -> Seen:
         case "bytes":
             return bytes(value)
     return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def _short(moment: str) -> str:
+    """Without zeros at the end of a second's fraction."""
+    found = re.fullmatch(r"([^.]*)(\.\d+)?(.*)", moment)
+    assert found is not None
+    return found[1] + (found[2] or "").rstrip("0").rstrip(".") + found[3]
 
 
 def _digits(written: str) -> str:

@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tidegate.errors import DatabaseError, MissingObject, NotNative, Transient, Unreachable, Unsupported, ValueProblem
-from tidegate.interfaces import BatchSize, Database, Feature, ReadRequest, Session
+from tidegate.interfaces import BatchSize, Database, ReadRequest, Session
 from tidegate.model.columns import Column, Shape
 from tidegate.model.names import TableName
 from tidegate.model.types import Type
@@ -176,7 +176,7 @@ class Filebase(Database):
 
     kind = KIND
     label = "filebase"
-    features = frozenset({Feature.STREAM_IN_TRANSACTION})
+    features = frozenset()
     dialect = DIALECT
 
     @property

@@ -13,6 +13,7 @@ from decimal import Decimal
 from typing import Any
 
 from kit.mysql_witness import MysqlWitness
+from kit.sqlserver_witness import SqlServerWitness
 from kit.witness import Witness
 
 Rows = Counter[tuple[object, ...]]
@@ -73,13 +74,36 @@ _MYSQL = _Words(
 )
 
 
+_SQLSERVER = _Words(
+    create="""
+        CREATE TABLE trades (
+            cob int, id bigint NOT NULL, amount decimal(38,18), note nvarchar(max), traded_at datetime2(6),
+            load_id bigint
+        );
+        CREATE INDEX ix_cob ON trades (cob)
+    """,
+    columns="""
+        SELECT c.name FROM sys.columns AS c WHERE c.object_id = OBJECT_ID('trades') ORDER BY c.name
+    """,
+    ledger="tidegate.ledger",
+    sessions="""
+        SELECT CONCAT('tidegate run ', session_id) FROM sys.dm_exec_sessions
+        WHERE database_id = DB_ID() AND session_id <> @@SPID
+    """,
+)
+
+
+def kind_of(url: str) -> str:
+    return url.partition(":")[0]
+
+
 def _words(url: str) -> _Words:
-    return _MYSQL if url.startswith("mysql") else _POSTGRESQL
+    return {"mysql": _MYSQL, "sqlserver": _SQLSERVER}.get(kind_of(url), _POSTGRESQL)
 
 
 def opened(url: str) -> Any:
     """A witness on this side."""
-    return MysqlWitness(url) if url.startswith("mysql") else Witness(url)
+    return {"mysql": MysqlWitness, "sqlserver": SqlServerWitness}.get(kind_of(url), Witness)(url)
 
 
 def ask(url: str, statement: Any, *values: object) -> list[Any]:
@@ -100,6 +124,8 @@ def fill(url: str, days: Sequence[int], first: int, last: int) -> None:
     """Trades of these numbers on each of these days; the first has the number of the second."""
     numbers = [max(number, 2) for number in range(first, last + 1)]
     rows = [_trade(day, number) for day in days for number in numbers]
+    if kind_of(url) == "sqlserver":  # its driver would cut a moment
+        rows = [tuple(str(cell) if isinstance(cell, datetime) else cell for cell in row) for row in rows]
     with opened(url) as witness:
         witness.do_many(_INSERT, rows)
 

@@ -11,13 +11,18 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
+import mssql_python
 import psycopg
+import pyarrow as pa
 import pytest
 from psycopg import pq
 
 from tidegate.databases.mysql import Mysql
 from tidegate.databases.mysql import session as mysql_session
 from tidegate.databases.postgresql import Postgresql
+from tidegate.databases.sqlserver import SqlServer
+from tidegate.databases.sqlserver import session as sqlserver_session
+from tidegate.databases.sqlserver import stage as sqlserver_stage
 from tidegate.interfaces import Database
 from tidegate.model.connection import Connection
 
@@ -161,6 +166,56 @@ class MysqlRecorder(Recorder):
         self.note("ROLLBACK")
 
 
+class SqlServerRecorder(Recorder):
+    """In the place of mssql-python's connection and cursor."""
+
+    database = SqlServer(Connection("sqlserver", "nowhere", 1433, "none"))
+    answers: ClassVar[Mapping[str, Rows]] = {
+        "SYSUTCDATETIME": NOW,
+        "SELECT DB_NAME()": IDENTITY,
+        "d.snapshot_isolation_state": [(1, 0)],
+        "COUNT_BIG(*) FROM [tidegate].[stage_": [(2,)],
+        "SELECT MAX(CASE WHEN": [(-1,)],
+        "SELECT @@ERROR": [(0,)],
+        "DECLARE @all": [(2,)],
+    }
+    asks_for_lock = "sp_getapplock"
+    closed = False
+    timeout = 0
+
+    def __init__(self, *, lock_is_free: bool = True, **rest: Any):
+        super().__init__(**rest)
+        self._answers[self.asks_for_lock] = [(0 if lock_is_free else -1,)]
+
+    def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(sqlserver_session.mssql_python, "connect", lambda *login, **arguments: self)
+        monkeypatch.setattr(sqlserver_stage.uuid, "uuid4", lambda: SimpleNamespace(hex="1"))
+
+    @contextmanager
+    def cursor(self) -> Iterator[SimpleNamespace]:
+        answered: list[Rows] = []
+        yield SimpleNamespace(
+            execute=lambda text: answered.append(self.note(text)),
+            fetchall=lambda: answered[-1],
+            fetchone=lambda: answered[-1][0],
+            arrow_batch=lambda rows: SimpleNamespace(num_rows=0),
+            bulkcopy_arrow=self._copy,
+            rowcount=2,
+        )
+
+    def note(self, text: str) -> Rows:
+        """A number alone is that of the error which the statement meets."""
+        answer = super().note(text)
+        if isinstance(answer, int):
+            self._answers["SELECT @@ERROR"] = [(answer,)]
+            raise mssql_python.DataError("refused", "")
+        return answer
+
+    def _copy(self, table: str, batches: Iterable[pa.RecordBatch], **options: object) -> None:
+        self.note(f"-- bulk copy into {table} with {options}")
+        self.note_rows("\n".join(str(row) for batch in batches for row in batch.to_pylist()).encode())
+
+
 RECORDERS: dict[str, type[Recorder]] = {
-    recorder.database.kind: recorder for recorder in (PostgresqlRecorder, MysqlRecorder)
+    recorder.database.kind: recorder for recorder in (PostgresqlRecorder, MysqlRecorder, SqlServerRecorder)
 }

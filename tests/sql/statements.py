@@ -48,6 +48,7 @@ ODD = TableName("sales", 'odd "orders" `of` [x] {y} 100%')
 COBID = column("cobid", Type("int32"), nullable=False)
 NOTE = column('it\'s a "note"', Type("string", 20))
 CODE = column("code", Type("string", 20), nullable=False)
+LOAD_ID = column("load_id", Type("int64"))
 LONG = column("long", Type("string"), nullable=False)
 BYTES = column("b", Type("binary"))
 BITS = column("bits", Type("bits", 8))
@@ -127,7 +128,7 @@ def values(session: Session, of: Column, *, indexed: bool) -> None:
     session.partition_values(ODD, of, indexed=indexed, limit=100_001)
 
 
-def counts(session: Session, of: Column, wanted: list[Value], newest: str | None = None) -> None:
+def counts(session: Session, of: Column, wanted: list[Value], newest: Column | None = None) -> None:
     session.query(partitions.counts(ODD, *own(session, of), wanted, newest))
 
 
@@ -158,7 +159,10 @@ SHARED: dict[str, Statement] = {
     "session_tables": Statement(lambda session: session.tables()),
     "session_shapes": Statement(
         lambda session: session.shapes([ODD, TableName(session.database.default_schema, "t")]),
-        answers={"FROM information_schema.TABLES WHERE": [(ODD.schema, ODD.name)]},
+        answers={
+            "FROM information_schema.TABLES WHERE": [(ODD.schema, ODD.name)],
+            "SELECT SCHEMA_NAME(t.schema_id), t.name, t.object_id": [(ODD.schema, ODD.name, 7), ("dbo", "t", 8)],
+        },
     ),
     "session_export_snapshot": Statement(lambda session: session.export_snapshot()),
     "session_try_lock": Statement(lambda session: session.try_lock("tidegate table it's")),
@@ -182,9 +186,9 @@ SHARED: dict[str, Statement] = {
     "partition_texts_by_scan": Statement(lambda session: values(session, *own(session, NOTE), indexed=False)),
     "partition_counts": Statement(lambda session: counts(session, COBID, [DAY, NEXT_DAY])),
     "partition_counts_of_texts": Statement(lambda session: counts(session, NOTE, TEXTS)),
-    "partition_counts_and_newest": Statement(lambda session: counts(session, COBID, [DAY], "load_id")),
+    "partition_counts_and_newest": Statement(lambda session: counts(session, COBID, [DAY], LOAD_ID)),
     "partition_newest": Statement(
-        lambda session: session.query(partitions.newest_of_value(ODD, *own(session, COBID), DAY, "load_id"))
+        lambda session: session.query(partitions.newest_of_value(ODD, *own(session, COBID), DAY, LOAD_ID))
     ),
     "partition_nulls": Statement(lambda session: session.query(partitions.count_nulls(ODD, NOTE))),
     "partition_delete": Statement(lambda session: [session.execute(one) for one in deletes(session)]),
@@ -212,6 +216,12 @@ SHARED: dict[str, Statement] = {
     ),
     "schema_widen_column": Statement(
         lambda session: [session.execute(session.database.widen_column(ODD, one)) for one in own(session, NOTE, COBID)]
+    ),
+    "grants_to_read": Statement(
+        lambda session: [session.execute(one) for one in session.database.grants_to_read([ODD])]
+    ),
+    "grants_to_write": Statement(
+        lambda session: [session.execute(one) for one in session.database.grants_to_write([ODD])]
     ),
     # The ledger
     "ledger_create": Statement(lambda session: Ledger(session).create()),
@@ -323,5 +333,3 @@ MYSQL: dict[str, Statement] = {
         lambda session: create(session, COBID, CODE, key=[CODE.name], index_on=COBID.name), server=MARIADB
     ),
 }
-
-OWN: dict[str, dict[str, Statement]] = {"postgresql": POSTGRESQL, "mysql": MYSQL}

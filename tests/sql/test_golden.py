@@ -16,13 +16,15 @@ from pathlib import Path
 import pytest
 
 from sql.recorders import RECORDERS
-from sql.statements import OWN, SHARED, Statement
+from sql.sqlserver_statements import SQLSERVER
+from sql.statements import MYSQL, POSTGRESQL, SHARED, Statement
 from tidegate.state import lock
 
 GOLDEN = Path(__file__).parent / "golden"
 SOURCE = Path(__file__).parents[2] / "src" / "tidegate"
 UPDATE = os.environ.get("TIDEGATE_UPDATE_GOLDEN") == "1"
-STATEMENTS = {kind: {**SHARED, **OWN.get(kind, {})} for kind in RECORDERS}
+OWN = {"postgresql": POSTGRESQL, "mysql": MYSQL, "sqlserver": SQLSERVER}
+STATEMENTS = {kind: {**SHARED, **OWN[kind]} for kind in RECORDERS}
 # Settings and transactions go to some drivers as plain text; longer statements are always `sql()`.
 PLAIN = re.compile(r"\s*(SELECT|SET|START|SHOW|BEGIN|COMMIT|ROLLBACK|RESET)\b")
 

@@ -346,7 +346,7 @@ def test_a_file_that_is_no_settings_is_told_with_its_line(refused, text, happene
         (kind("scd2"), "5: `tables.daily.kind` is `scd2`, which is not avai"),
         (kind("static"), "5: `tables.daily.kind` is `static`, which is not "),
         (kind("incremental"), "5: `tables.daily.kind` is `incremental`, whi"),
-        (source("mssql://h/db"), "1: `source` is for SQL Server, which is not available yet"),
+        (source("redshift://h/db"), "1: `source` is for Amazon Redshift, which is not available yet"),
     ],
 )  # fmt: skip
 def test_what_is_yet_to_come_is_refused_by_name(refused, text, happened):

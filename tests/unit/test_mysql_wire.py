@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import struct
+from decimal import Decimal
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tidegate.databases.mysql.decoding import decode
+from tidegate.databases.mysql.encoding import lines
 from tidegate.databases.mysql.wire import _Rows
 from tidegate.errors import NotNative
 from tidegate.interfaces import BatchSize
@@ -141,3 +143,13 @@ def test_what_a_type_has_no_room_for_names_its_column(kind: pa.DataType, text: b
     with pytest.raises(NotNative) as met:
         decode(block, pa.schema([("x", kind)]))
     assert met.value.column == "x"
+
+
+def test_the_smallest_decimals_are_written_without_an_exponent():
+    numbers = pa.array([Decimal("1E-38"), None, Decimal("-0.5")], pa.decimal128(38, 38))
+
+    assert lines(pa.record_batch({"n": numbers})).decode().splitlines() == [
+        f"0.{'0' * 37}1",
+        "NULL",
+        f"-0.5{'0' * 37}",
+    ]

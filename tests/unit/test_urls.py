@@ -314,12 +314,6 @@ def test_options_of_mysql_get_one_name_whatever_driver_they_were_written_for(tex
         ("host=h dbname=db port=http password=hunter2", ConfigError, "has a port that is not a number"),
         ("host=h dbname=db password='hunter2", ConfigError, "is not a connection that Tidegate can read"),
         ("host=h1,h2 dbname=db password=hunter2", Unsupported, "names several hosts"),
-        (
-            "mssql+pyodbc://u:hunter2@h/db",
-            Unsupported,
-            "is for SQL Server, which is not available yet",
-        ),
-        ("jdbc:sqlserver://h;password=hunter2", Unsupported, "is for SQL Server"),
         ("jdbc:redshift://h/db?password=hunter2", Unsupported, "is for Amazon Redshift, which is not available yet"),
         ("redshift+psycopg2://u:hunter2@h/db", Unsupported, "is for Amazon Redshift"),
         (
@@ -329,7 +323,6 @@ def test_options_of_mysql_get_one_name_whatever_driver_they_were_written_for(tex
         ),
         ("Driver={ODBC Driver 18};Server=h;Pwd=hunter2", Unsupported, "is an ODBC or ADO.NET string"),
         ("Host=h;Username=u;Password=hunter2", Unsupported, "is an ODBC or ADO.NET string"),
-        ("server=h;password=hunter2", Unsupported, "is an ODBC or ADO.NET string"),
         (
             "jdbc:postgresql://h/db?password=hunter2&sslfactory=x",
             Unsupported,
@@ -381,7 +374,7 @@ def test_a_url_that_cannot_be_read_is_refused_and_the_remedy_is_of_its_kind(sche
 
 
 MYSQL_SHAPE = "mysql://user:password@host:3306/database"
-BOTH_SHAPES = f"Write postgresql://user:password@host:5432/database or {MYSQL_SHAPE}"
+ALL_SHAPES = f"Write postgresql://user:password@host:5432/database, {MYSQL_SHAPE} or sqlserver://user:password@host"
 TAKE_OUT = (
     "Take it out, or use one of ssl_mode, ssl_ca, ssl_cert, ssl_key, connect_timeout, read_timeout, write_timeout"
 )
@@ -470,10 +463,10 @@ def test_a_value_that_an_option_does_not_have_is_refused(text, happened):
         ("jdbc:mysql://address=(host=h)(port=1)/db", Unsupported, "describes its host in parentheses", "Write mysql:"),
         ("jdbc:mysql://(host=h,port=3306)/db", Unsupported, "describes its host in parentheses", "Write mysql:"),
         ("jdbc:mysql://u:hunter2@h1,h2:3307/db", Unsupported, "names several hosts", "Name one of them."),
-        ("mysqlx://u:hunter2@h/db", ConfigError, "starts with `mysqlx:`, which is no database that", BOTH_SHAPES),
-        ("Driver={MySQL ODBC};Server=h;Pwd=hunter2", Unsupported, "is an ODBC or ADO.NET string", BOTH_SHAPES),
-        ("mysql:host=h;dbname=db;password=hunter2", ConfigError, UNREADABLE, BOTH_SHAPES),
-        ("u:hunter2@tcp(h:3306)/db", ConfigError, UNREADABLE, BOTH_SHAPES),
+        ("mysqlx://u:hunter2@h/db", ConfigError, "starts with `mysqlx:`, which is no database that", ALL_SHAPES),
+        ("Driver={MySQL ODBC};Server=h;Pwd=hunter2", Unsupported, "is an ODBC or ADO.NET string", ALL_SHAPES),
+        ("mysql:host=h;dbname=db;password=hunter2", ConfigError, UNREADABLE, ALL_SHAPES),
+        ("u:hunter2@tcp(h:3306)/db", ConfigError, UNREADABLE, ALL_SHAPES),
     ],
 )
 def test_a_place_that_is_not_one_server_is_refused(text, error, happened, remedy):
@@ -507,14 +500,14 @@ def test_a_driver_that_would_choose_among_servers_is_refused(scheme, choice):
 )
 def test_pairs_with_words_of_mysql_are_refused_since_pairs_are_for_postgresql(text, word):
     happened = f"says `{word}`, which is MySQL's; a `key=value` text is for PostgreSQL."
-    refused(text, Unsupported, happened, BOTH_SHAPES)
+    refused(text, Unsupported, happened, ALL_SHAPES)
 
 
 def test_what_is_yet_to_come_names_what_there_is():
     with pytest.raises(Unsupported) as refusal:
-        parse_connection("mssql://h/db")
+        parse_connection("redshift://h/db")
 
-    assert refusal.value.remedy == "Use PostgreSQL, MySQL or MariaDB as source and target."
+    assert refusal.value.remedy == "Use PostgreSQL, MySQL, MariaDB or SQL Server."
 
 
 def test_libpq_keeps_its_own_names_that_look_like_those_of_mysql():
@@ -756,9 +749,9 @@ def test_one_server_has_several_names(scheme, one, other, same):
 
 @pytest.fixture
 def added(tmp_path, monkeypatch):
-    """Packages that add the databases `filebase` and `mssql`; nothing of them is imported to read a URL."""
+    """Packages that add the databases `filebase` and `redshift`; nothing of them is imported to read a URL."""
     install_database(tmp_path, "filebase", "no_such_module:Filebase")
-    install_database(tmp_path, "mssql", "no_such_module:Mssql")
+    install_database(tmp_path, "redshift", "no_such_module:Redshift")
     monkeypatch.syspath_prepend(tmp_path)
 
 
@@ -776,7 +769,7 @@ def added(tmp_path, monkeypatch):
             "filebase:///db?mode=a/b&Other=%26+c",
             Connection("filebase", "localhost", 0, "db", options=(("mode", "a/b"), ("Other", "&+c"))),
         ),
-        ("mssql://h/db", Connection("mssql", "h", 0, "db")),
+        ("redshift://h/db", Connection("redshift", "h", 0, "db")),
     ],
 )
 def test_the_url_of_a_database_that_a_package_adds_is_taken_as_it_is(text, expected):
@@ -810,3 +803,4 @@ def test_what_is_built_in_asks_no_package(monkeypatch):
 
     assert parse_connection("postgresql://h/db").kind == "postgresql"
     assert parse_connection("mariadb://h/db").kind == "mysql"
+    assert parse_connection("mssql://u@h/db").kind == "sqlserver"

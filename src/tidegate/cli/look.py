@@ -1,4 +1,4 @@
-"""status, explain, history, report, plugins."""
+"""status, explain, grants, history, report, plugins."""
 
 from __future__ import annotations
 
@@ -41,6 +41,22 @@ def explain(table: str, config: Path, count: bool, output: Output) -> int:
     found = open_project(config, output).table(table).status(count_all=count)
     output.explanation(found)
     return 1 if found.state == "failed" else 0
+
+
+@click.command()
+@config_option
+@command_options
+def grants(config: Path, output: Output) -> int:
+    """The statements that an administrator runs for the logins of source and target: what they need, and no more.
+
+    Asks no server. Rights to tables that the target does not have yet can be left out: who creates one owns it.
+
+    Example: tidegate grants > grants.sql
+    """
+    found = open_project(config, output).grants()
+    sides = ((f"-- {side}", statements) for side, statements in found.items())
+    output.facts(dict(found), "\n".join("\n".join([head, *(f"{one};" for one in all_)]) for head, all_ in sides))
+    return 0
 
 
 @click.command()

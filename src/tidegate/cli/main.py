@@ -12,7 +12,7 @@ from tidegate._version import __version__
 _COMMANDS = {
     "start": ("init", "demo"),
     "daily": ("plan", "run", "verify", "repair", "backfill"),
-    "look": ("status", "explain", "history", "report", "plugins"),
+    "look": ("status", "explain", "grants", "history", "report", "plugins"),
     "operate": ("adopt", "forget", "clean"),
 }
 

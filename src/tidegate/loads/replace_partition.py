@@ -58,7 +58,7 @@ def replace(
     receipt_of: Callable[[ReadRequest], Receipt],
 ) -> str:
     """`loaded`, `equal already` (nothing replaced), or `done before` by an earlier attempt of the same task."""
-    with session.transaction():
+    with session.staged(work.request.table, work.request.columns, batches) as write, session.transaction():
         # One writer per value: a task of a run that is thought dead may still be at work.
         session.lock_in_transaction(f"tidegate value {work.table} {work.value}")
         _require_lock(work, book)
@@ -72,8 +72,7 @@ def replace(
             book.record(work.entry)
             return "equal already"
         session.execute(delete_value(work.request.table, work.column, work.value))
-        written = session.write(work.request.table, work.request.columns, batches())
-        _prove(work, written, receipt_of)
+        _prove(work, write(), receipt_of)
         book.record(work.entry)
     return "loaded"
 

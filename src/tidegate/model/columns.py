@@ -33,6 +33,8 @@ class Column:
     """Where its database has several and this column is of text."""
     has_more: bool = False
     """A comment, a check or the like, which saying the column anew would lose."""
+    unreadable: str = ""
+    """Why its values cannot be had as they are."""
     stands_for: Type | None = None
     """Of a target's column: what the source's holds, and so what is to be read back from it."""
 
@@ -65,6 +67,8 @@ class Shape:
     """How the server itself partitions it; empty when it does not."""
     transactional: bool = True
     """False where a rollback would leave its rows as they are."""
+    reads_consistently: bool = True
+    """False where a read may see rows of several moments, and must be checked."""
     readable: bool = True
     """False when the login may see the table but not its rows."""
 

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 _LOOPBACK = "localhost"
 _MYSQL = "mysql"
+_SQLSERVER = "sqlserver"
 _SECRET_WORDS = ("password", "secret", "token", "scram_")
 
 
@@ -20,7 +21,9 @@ class Connection:
     that holds it, for MySQL and MariaDB, which are both of kind `mysql`, the file itself. `port` is part of the name
     of a PostgreSQL socket, and means nothing for a MySQL one, whose path is the option `unix_socket` as well.
     An empty `user` or `password` leaves the choice to the driver (.pgpass, PGPASSWORD, peer login).
-    `options` are libpq's for PostgreSQL (sslmode, connect_timeout), and those of `config/urls/mysql.py` for MySQL.
+    The port of a named instance of SQL Server is 0 where only its name is known, which is the option `instance`.
+    `options` are libpq's for PostgreSQL (sslmode, connect_timeout), and for MySQL and SQL Server those of
+    `config/urls/mysql.py` and `config/urls/sqlserver.py`.
     """
 
     kind: str
@@ -41,13 +44,17 @@ class Connection:
             socket = f"unix_socket={path}" if self.kind == _MYSQL else f"host={path}&port={self.port}"
             return f"{self.kind}://{login}/{database}?{socket}"
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{self.kind}://{login}{host}:{self.port}/{database}"
+        server = quote(f"{self.host}\\{self._instance}", safe="") if self._instance else f"{host}:{self.port}"
+        # Where nobody logs in by name, a URL for SQL Server must say how.
+        mode = "" if login or self.kind != _SQLSERVER else dict(self.options).get("authentication", "")
+        return f"{self.kind}://{login}{server}/{database}" + (f"?authentication={mode}" if mode else "")
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """Every name under which the server is addressed: the host, and `hostaddr` where it is given."""
-        address = dict(self.options).get("hostaddr", "")
-        return (self.host, address) if address else (self.host,)
+        """Every name under which the server is addressed: the host, `hostaddr` where it is given, `host\\instance`."""
+        instance = f"{self.host}\\{self._instance}" if self._instance else ""
+        names = (self.host, dict(self.options).get("hostaddr", ""), instance)
+        return tuple(name for name in names if name)
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -65,12 +72,19 @@ class Connection:
             return False
         if self.port != other.port and not (self._hides_its_port or other._hides_its_port):
             return False
+        if self._instance and other._instance and self._instance.casefold() != other._instance.casefold():
+            return False
         return any(_same_host(mine, theirs) for mine in self.hosts for theirs in other.hosts)
 
     @property
     def _hides_its_port(self) -> bool:
-        """A MySQL socket may belong to the server of any port of this machine."""
-        return self.kind == _MYSQL and is_socket(self.host)
+        """A MySQL socket may belong to the server of any port of this machine, and so may an instance of SQL Server."""
+        return bool(self._instance) or (self.kind == _MYSQL and is_socket(self.host))
+
+    @property
+    def _instance(self) -> str:
+        """The named instance of SQL Server whose port is not known; else empty."""
+        return dict(self.options).get("instance", "") if self.kind == _SQLSERVER and not self.port else ""
 
     def __repr__(self) -> str:
         return f"Connection({self.display!r})"

@@ -14,6 +14,8 @@ two tables of its own and nothing here.
 | number (digits without a bound)         |                 | text                                               |
 | time, clock (clock: also beyond a day)  | second's digits | time, where a value is none text                   |
 | timestamp, instant (a point in time)    | second's digits | timestamp, timestamptz in UTC                      |
+| ticks, minutes (timestamps in steps)    |                 | timestamp; a tick is 1/300 s                       |
+| zoned (an instant with its own offset)  | second's digits | text                                               |
 | string, char (padded), trimmed (never)  | characters      | string                                             |
 | enum (one of some texts)                | characters      | string                                             |
 | uuid, json, xml                         |                 | string                                             |
@@ -62,6 +64,8 @@ _RESTS_AS = {
     "clock": "time",
     "timestamp": "timestamp",
     "instant": "timestamptz",
+    "ticks": "timestamp",
+    "minutes": "timestamp",
     "string": "string",
     "char": "string",
     "trimmed": "string",
@@ -73,7 +77,8 @@ _RESTS_AS = {
     "padded": "binary",
     "geometry": "binary",
 }
-_SIZED = ("time", "clock", "timestamp", "instant", "string", "binary")
+_SIZED = ("time", "clock", "timestamp", "instant", "zoned", "string", "binary")
+_IN_STEPS = {"ticks": 3, "minutes": 0}
 
 
 @dataclass(frozen=True)
@@ -97,6 +102,11 @@ class Type:
         return _RESTS_AS.get(self.family, "text")
 
     @property
+    def plain(self) -> Type:
+        """The type for other databases to declare: one that values in steps of their own fit as well."""
+        return Type("timestamp", _IN_STEPS[self.family]) if self.family in _IN_STEPS else self
+
+    @property
     def is_integer(self) -> bool:
         return self.family in _RANGES
 
@@ -116,7 +126,9 @@ def takes(target: Type, source: Type) -> str:
         return "same"
     if source.family == target.family and source.family in _SIZED:
         return "wider" if _size(source) <= _size(target) else "widen"
-    for rule in (_integers, _decimals, _truths, _characters):
+    if source.family in _IN_STEPS and target.family == "timestamp":
+        return "widen" if takes(target, source.plain) == "widen" else "wider"
+    for rule in (_integers, _decimals, _truths, _moments, _characters):
         verdict = rule(target, source)
         if verdict:
             return verdict
@@ -157,6 +169,12 @@ def _truths(target: Type, source: Type) -> str:
     if (source.family == "bool" and target.is_integer) or (source.family == "flag" and target.family == "bool"):
         return "wider"
     return ""
+
+
+def _moments(target: Type, source: Type) -> str:
+    """An instant is one at the offset of UTC."""
+    is_zoned = source.family == "instant" and target.family == "zoned"
+    return "wider" if is_zoned and _size(source) <= _size(target) else ""
 
 
 def _characters(target: Type, source: Type) -> str:

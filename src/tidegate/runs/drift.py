@@ -14,6 +14,7 @@
 | columns stand in another order                 | go                                                          |
 | the source allows nulls, the target does not   | go, with a warning: a null would be refused                 |
 | a new name that the target cannot have         | stop: it would be cut or refused                            |
+| the source hides a column's values             | stop: masks or ciphers would be copied                      |
 | deleting from the target cascades elsewhere    | stop: other tables' rows would go too                       |
 | the target table has no transactions           | stop: a load could end half done                            |
 """
@@ -48,6 +49,7 @@ def compare(
     partition: Column,
 ) -> Drift:
     """Raises DriftStop. `partition` is the source's partition column."""
+    _stop_at_unreadable_columns(table, source)
     _stop_at_refused_names(table, source, target, target_name, database)
     if target is None:
         declared = [database.declare(column) for column in source.columns]
@@ -80,6 +82,16 @@ def _stop_at_refused_names(
             f"{table}: {database.label} cannot have such a name in the target ({'; '.join(refused)}).",
             "Nothing was written.",
             "Rename it in the source (a view will do), or choose another `target_table`.",
+        )
+
+
+def _stop_at_unreadable_columns(table: str, source: Shape) -> None:
+    reasons = [f"{column.name}: {column.unreadable}" for column in source.columns if column.unreadable]
+    if reasons:
+        raise DriftStop(
+            f"{table}: the source does not give every column as it is ({'; '.join(reasons)}).",
+            "Nothing was read or written.",
+            "Grant what is missing, or read a view that leaves the column out or converts it (`source_table`).",
         )
 
 

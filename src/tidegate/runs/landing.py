@@ -35,7 +35,7 @@ class LandSlice:
     about: dict[str, Any] = field(default_factory=dict)
     """Facts for the footer that are known before reading."""
     steady: Sql | None = None
-    """Where the table has no transactions: what must be the same before and after, or rows moved meanwhile."""
+    """Where no snapshot can be had: what must be the same before and after, or rows moved meanwhile."""
     proven_by: str = ""
     """A hash that the rows must have to count as proven, where they do not come from the source itself."""
 
@@ -56,9 +56,10 @@ class LandSlice:
             receipt, size = _write(path, request, session.read(request), progress, about, self.proven_by)
             if self._fingerprint(session) != before:
                 raise Transient(
-                    f"{request.table}: rows came or went while they were read, and its engine has no snapshots.",
+                    f"{request.table}: rows came or went while they were read, and it cannot be read in a snapshot.",
                     "Nothing was published.",
-                    "Run again when nobody writes to it, or convert the table to a transactional engine.",
+                    "Run again when nobody writes to it, or allow snapshots: a transactional engine in MySQL,"
+                    " ALLOW_SNAPSHOT_ISOLATION in SQL Server.",
                 )
         return {
             "file": str(path),

@@ -154,7 +154,7 @@ def _count_source(table: ResolvedTable, source: Session, values: list[Value]) ->
     if not values:
         return {}
     watched = table.restatement_column
-    rows = source.query(partitions.counts(table.source.name, table.column, values, watched.name if watched else None))
+    rows = source.query(partitions.counts(table.source.name, table.column, values, watched))
     return {Value.of(text, table.kind): SourceValue(_number(count), _text(greatest)) for text, count, greatest in rows}
 
 

@@ -80,8 +80,8 @@ def _land_slice(work: Work, one: Planned, step: Land, snapshot: Snapshot, number
         request=request,
         snapshot=snapshot.name if from_source else "",
         read_at=snapshot.taken_at if from_source else "",
-        newest=newest_of_value(table.source.name, table.column, value, watched.name) if watched else None,
-        steady=_steady(table, value, watched) if from_source and not table.source.transactional else None,
+        newest=newest_of_value(table.source.name, table.column, value, watched) if watched else None,
+        steady=_steady(table, value, watched) if from_source and not table.source.reads_consistently else None,
         folder=work.lake.workspace(work.run),
         name=str(number),
         about={
@@ -98,7 +98,7 @@ def _land_slice(work: Work, one: Planned, step: Land, snapshot: Snapshot, number
 
 
 def _steady(table: ResolvedTable, value: Value, watched: Column | None) -> Sql:
-    return counts(table.source.name, table.column, [value], watched.name if watched else None)
+    return counts(table.source.name, table.column, [value], watched)
 
 
 def _as_it_was_loaded(request: ReadRequest, entry: LedgerEntry | None) -> ReadRequest:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from tidegate.config.project import PartitionTable
 from tidegate.errors import ConfigError, MissingObject, Unsupported
-from tidegate.interfaces import BatchSize, Database, Feature, ReadRequest, Session
+from tidegate.interfaces import BatchSize, Database, ReadRequest, Session
 from tidegate.model.columns import Column, Shape, fingerprint
 from tidegate.model.names import TableName
 from tidegate.model.plan import ChangeSchema, Notice
@@ -103,11 +103,6 @@ def resolve(
 ) -> ResolvedTable:
     """Raises MissingObject, Unsupported or DriftStop, each with what to do."""
     source_db, target_db = source.database, target_session.database
-    target_db.require(
-        Feature.STREAM_IN_TRANSACTION,
-        for_="replacing a value together with its ledger row",
-        instead="Choose another target.",
-    )
     source_name = settings.source_table.within(source_db.default_schema)
     target_name = settings.target_table.within(target_db.default_schema)
     _require_two_places(settings, source_db, source_name, target_db, target_name)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tidegate.model.columns import Column
 from tidegate.model.names import TableName
 from tidegate.model.values import Value
-from tidegate.sql.text import Among, AsText, Exactly, Literal, Name, Part, Sql, raw, sql
+from tidegate.sql.text import Among, AsText, Count, Exactly, Literal, Name, Sql, raw, sql
 
 
 def of_value(column: Column, value: Value) -> Sql:
@@ -19,22 +19,23 @@ def _among(column: Column, values: Sequence[Value]) -> Among:
     return Among(Name.of(column.name), tuple(Literal(value.text, column.type) for value in values))
 
 
-def counts(table: TableName, column: Column, values: Sequence[Value], newest: str | None) -> Sql:
+def counts(table: TableName, column: Column, values: Sequence[Value], newest: Column | None) -> Sql:
     """Rows of each value, and the greatest value of the restatement column where one is named."""
-    greatest: Part = raw("NULL") if newest is None else AsText(sql("max({newest})", newest=Name.of(newest)))
     return sql(
-        "SELECT {value}, count(*), {greatest}\nFROM {table} WHERE {rows} GROUP BY {each}",
-        value=AsText(Name.of(column.name)),
-        each=Exactly(Name.of(column.name)),
+        "SELECT {value}, {count}, {greatest}\nFROM {table} WHERE {rows} GROUP BY {each}",
+        value=AsText(Name.of(column.name), column.type),
+        count=Count(),
+        each=Exactly(Name.of(column.name), column.type),
         table=Name.of(table),
-        greatest=greatest,
+        greatest=raw("NULL") if newest is None else _greatest(newest),
         rows=_among(column, values),
     )
 
 
 def count_nulls(table: TableName, column: Column) -> Sql:
     return sql(
-        "SELECT count(*) FROM {table} WHERE {column} IS NULL",
+        "SELECT {count} FROM {table} WHERE {column} IS NULL",
+        count=Count(),
         table=Name.of(table),
         column=Name.of(column.name),
     )
@@ -44,10 +45,14 @@ def delete_value(table: TableName, column: Column, value: Value) -> Sql:
     return sql("DELETE FROM {table} WHERE {rows}", table=Name.of(table), rows=of_value(column, value))
 
 
-def newest_of_value(table: TableName, column: Column, value: Value, newest: str) -> Sql:
+def newest_of_value(table: TableName, column: Column, value: Value, newest: Column) -> Sql:
     return sql(
         "SELECT {newest} FROM {table} WHERE {rows}",
-        newest=AsText(sql("max({newest})", newest=Name.of(newest))),
+        newest=_greatest(newest),
         table=Name.of(table),
         rows=of_value(column, value),
     )
+
+
+def _greatest(column: Column) -> AsText:
+    return AsText(sql("max({column})", column=Name.of(column.name)), column.type)

@@ -39,9 +39,10 @@ class Literal:
 
 @dataclass(frozen=True)
 class AsText:
-    """The text of a value, as the server writes it."""
+    """The text of a value, as the server writes it for a column of this type."""
 
     value: Name | Sql
+    type: str = ""
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,7 @@ class Exactly:
     """A column to group by, each value apart, also where its collation calls unlike texts equal."""
 
     column: Name
+    type: str = ""
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,11 @@ class Among:
 
     column: Name
     values: tuple[Literal, ...]
+
+
+@dataclass(frozen=True)
+class Count:
+    """How many rows there are, however many."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +82,7 @@ class Sql:
     holes: tuple[tuple[str, Hole], ...] = ()
 
 
-Part: TypeAlias = Name | Literal | AsText | Exactly | Among | First | Sql
+Part: TypeAlias = Name | Literal | AsText | Exactly | Among | Count | First | Sql
 Hole: TypeAlias = Part | Sequence[Part]
 
 
@@ -97,11 +104,14 @@ class Dialect:
         """A text as a value of this column's type, so that an index on the column is used."""
         return f"CAST({quoted} AS {column_type})"
 
-    def as_text(self, value: str) -> str:
+    def as_text(self, value: str, column_type: str = "") -> str:
         return f"CAST({value} AS text)"
 
-    def exactly(self, column: str) -> str:
+    def exactly(self, column: str, column_type: str = "") -> str:
         return column
+
+    def count(self) -> str:
+        return "count(*)"
 
     def among(self, column: str, values: Sequence[Literal]) -> str:
         return one_of(column, [self.literal(value) for value in values])
@@ -140,10 +150,12 @@ def render(statement: Part, dialect: Dialect) -> str:
             return ".".join(_without_nul(part, dialect.name(part)) for part in parts)
         case Literal(value):
             return _without_nul(str(value), dialect.literal(statement))
-        case AsText(value):
-            return dialect.as_text(render(value, dialect))
-        case Exactly(column):
-            return dialect.exactly(render(column, dialect))
+        case AsText(value, type_):
+            return dialect.as_text(render(value, dialect), type_)
+        case Exactly(column, type_):
+            return dialect.exactly(render(column, dialect), type_)
+        case Count():
+            return dialect.count()
         case Among(column, values):
             for literal in values:
                 render(literal, dialect)  # refuses a NUL, which the dialect's own writing would let through

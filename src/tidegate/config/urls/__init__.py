@@ -1,4 +1,4 @@
-"""Connections from the texts that people have: SQLAlchemy and libpq URLs, JDBC URLs, `key=value` strings.
+"""Connections from the texts that people have: SQLAlchemy, libpq and JDBC URLs, pairs of libpq, ODBC and ADO.NET.
 
 A `${NAME}` inside a URL stands for the value as it is, whatever characters it has; a text that starts
 with `${NAME}` is a URL that was written elsewhere, and is percent-decoded. No message shows the text:
@@ -17,14 +17,16 @@ from tidegate.config.secrets import Filled, Variables, refusal
 from tidegate.config.urls.mysql import MYSQL, word_of_mysql
 from tidegate.config.urls.postgresql import POSTGRESQL, parts_of_pairs
 from tidegate.config.urls.splitting import Kind, Reading, read, several_hosts, unreadable
+from tidegate.config.urls.sqlserver import SQLSERVER, is_of_sqlserver, parts_of_odbc, parts_of_sqlserver_jdbc
 from tidegate.errors import TidegateError, Unsupported
 from tidegate.model.connection import Connection
 
 __all__ = ["parse_connection"]
 
 _KINDS = {"postgresql": POSTGRESQL, "postgres": POSTGRESQL, "mysql": MYSQL, "mariadb": MYSQL}
-_COMING = {"mssql": "SQL Server", "sqlserver": "SQL Server", "redshift": "Amazon Redshift"}
-_SHAPES = f"{POSTGRESQL.shape} or {MYSQL.shape}"
+_KINDS |= {"sqlserver": SQLSERVER, "mssql": SQLSERVER}
+_COMING = {"redshift": "Amazon Redshift"}
+_SHAPES = f"{POSTGRESQL.shape}, {MYSQL.shape} or {SQLSERVER.shape}"
 
 # Between scheme and slashes stand the words that choose among servers: `jdbc:mysql:replication://`, `mysql+srv://`.
 _URL = re.compile(
@@ -58,8 +60,10 @@ def _kind_and_parts(filled: Filled) -> tuple[Kind, dict[str, str]]:
     if url and (url["slashes"] or url["jdbc"]):
         kind = _kind(url["scheme"].lower())
         return kind, _parts_of_url(kind, url, filled)
+    if is_of_sqlserver(filled.text):
+        return SQLSERVER, parts_of_odbc(filled)
     if _OTHER_PAIRS.match(filled.text):
-        happened = "is an ODBC or ADO.NET string, which this version does not read."
+        happened = "is an ODBC or ADO.NET string that names no SQL Server, and no others are read."
         raise refusal(happened, f"Write {_SHAPES}.", Unsupported)
     return POSTGRESQL, _parts_of_pairs(filled)
 
@@ -92,7 +96,7 @@ def _kind(scheme: str) -> Kind:
         return _Added(scheme, 0, _parts_of_added)
     if scheme in _COMING:
         happened = f"is for {_COMING[scheme]}, which is not available yet in this version."
-        raise refusal(happened, "Use PostgreSQL, MySQL or MariaDB as source and target.", Unsupported)
+        raise refusal(happened, "Use PostgreSQL, MySQL, MariaDB or SQL Server.", Unsupported)
     happened = f"starts with `{scheme}:`, which is no database that Tidegate knows."
     raise refusal(happened, f"Write {_SHAPES}.")
 
@@ -108,6 +112,8 @@ def _parts_of_url(kind: Kind, url: re.Match[str], filled: Filled) -> dict[str, s
     if choice:
         happened = f"leaves the choice among several servers to `{choice.lower()}`, which this version does not take."
         raise refusal(happened, f"Name one of them: {kind.shape}.", Unsupported)
+    if kind is SQLSERVER and url["jdbc"]:
+        return parts_of_sqlserver_jdbc(url["rest"], filled)
     rest = url["rest"] if url["slashes"] else f"/{url['rest'].lstrip('/')}"
     reading = read(_with_one_name(rest) if isinstance(kind, _Added) else rest)
     if reading is None:
@@ -129,10 +135,12 @@ def _connection(kind: Kind, parts: dict[str, str]) -> Connection:
         raise refusal("names no database.", f"Add it: {kind.shape}.")
     if port and (not re.fullmatch("[0-9]{1,5}", port) or not min(1, kind.port) <= int(port) <= 65535):
         raise refusal("has a port that is not a number from 1 to 65535.", f"Write {kind.shape}.")
+    # The port of a named instance is asked for when it is needed: it may be another after each start.
+    own_port = 0 if kind is SQLSERVER and "instance" in parts else kind.port
     return Connection(
         kind=kind.name,
         host=host or "localhost",
-        port=int(port) if port else kind.port,
+        port=int(port) if port else own_port,
         database=places["dbname"],
         user=places["user"],
         password=places["password"],

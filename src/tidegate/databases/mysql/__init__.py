@@ -17,12 +17,12 @@ from typing import Any
 
 from tidegate.databases.mysql import types
 from tidegate.databases.mysql.dialect import DIALECT
-from tidegate.interfaces import Database, Feature, Session
+from tidegate.interfaces import Database, Session
 from tidegate.model.columns import Column
 from tidegate.model.connection import Connection
 from tidegate.model.names import TableName
 from tidegate.model.values import Kind
-from tidegate.sql.text import Name, Part, Sql, names, raw, sql
+from tidegate.sql.text import Literal, Name, Part, Sql, names, raw, sql
 
 LONGEST_KEY = 3072
 LONGEST_ROW = 65_535
@@ -36,7 +36,7 @@ class Mysql(Database):
 
     kind = "mysql"
     label = "MySQL"
-    features = frozenset({Feature.STREAM_IN_TRANSACTION})
+    features = frozenset()
     dialect = DIALECT
     schemas_are_databases = True
 
@@ -107,6 +107,18 @@ class Mysql(Database):
             parts.append(sql("KEY ({column}{length})", column=Name.of(index_on), length=length))
         made = sql("CREATE TABLE {table} ({parts}) ENGINE = InnoDB", table=Name.of(name), parts=parts)
         return [made]
+
+    def grants_to_read(self, tables: Sequence[TableName]) -> list[Sql]:
+        return [self._grant("SELECT, SHOW VIEW, TRIGGER", Name.of(table)) for table in tables]
+
+    def grants_to_write(self, tables: Sequence[TableName]) -> list[Sql]:
+        """On the database, since a right to a table alone cannot create one."""
+        rights = "SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, INDEX, TRIGGER"
+        return [self._grant(rights, sql("{database}.*", database=Name.of(self.connection.database)))]
+
+    def _grant(self, rights: str, place: Part) -> Sql:
+        login = Literal(self.connection.user or "the_login")
+        return sql("GRANT {rights} ON {place} TO {login}", rights=raw(rights), place=place, login=login)
 
     def add_column(self, table: TableName, column: Column) -> Sql:
         return sql(

@@ -139,6 +139,7 @@ def _shape(name: TableName, entry: dict[str, Any]) -> Shape:
         cascades_to=guards.get("cascades_to", ()),
         partitioned_by=", ".join(guards.get("partitioned_by", ())),
         transactional=entry["engine"].lower() in _TRANSACTIONAL,
+        reads_consistently=entry["engine"].lower() in _TRANSACTIONAL,
         readable=entry["readable"],
     )
 

@@ -36,10 +36,10 @@ class MysqlDialect(Dialect):
             return f"CONVERT({quoted} USING {characters[1]}) COLLATE {characters[2]}"
         return f"CAST({quoted} AS {cast})" if cast else quoted
 
-    def as_text(self, value: str) -> str:
+    def as_text(self, value: str, column_type: str = "") -> str:
         return f"CAST({value} AS CHAR)"
 
-    def exactly(self, column: str) -> str:
+    def exactly(self, column: str, column_type: str = "") -> str:
         return self.as_text(column)  # in the session's collation, which tells all texts apart
 
     def among(self, column: str, values: Sequence[Literal]) -> str:

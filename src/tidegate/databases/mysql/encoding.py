@@ -123,12 +123,21 @@ def _without_zone(array: pa.Array) -> pa.Array:
     return array.view(pa.int64()).view(pa.timestamp(array.type.unit))
 
 
+def _digits(array: pa.Array) -> pa.Array:
+    """Arrow writes the smallest ones with an exponent, which a column of text would keep."""
+    texts = array.cast(pa.string())
+    if not pc.any(pc.match_substring(texts, "E")).as_py():
+        return texts
+    return pa.array([None if number is None else f"{number:f}" for number in array.to_pylist()], pa.string())
+
+
 # By the name of the Arrow type; what is not here is written as Arrow writes it.
 _TEXTS: dict[int, Callable[[pa.Array], pa.Array]] = {
     pa.bool_().id: lambda array: array.cast(pa.int8()),
     # With all its digits: rounded to nine, the greatest FLOAT would be out of range.
     pa.float32().id: lambda array: array.cast(pa.float64()),
     pa.timestamp("us").id: _without_zone,
+    pa.decimal128(1).id: _digits,
 }
 
 

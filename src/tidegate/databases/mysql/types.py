@@ -115,7 +115,7 @@ def declare(column: Column, collation: str) -> Column:
     if column.database == KIND and _is_known(column, on_mariadb="nopad" in collation):
         held = Type("string", column.holds.size) if column.in_target else column.holds
         return replace(column, type=column.declared, in_target="", holds=held).reading(column)
-    spelled, found = _spelled(column.holds)
+    spelled, found = _spelled(column.holds.plain)
     is_text = bare(spelled) in ("char", "varchar", "longtext")
     spelled += f" CHARACTER SET utf8mb4 COLLATE {collation}" if is_text else ""
     made = replace(column, type=spelled, in_target="", holds=found, database=KIND)

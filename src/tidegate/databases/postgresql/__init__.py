@@ -27,7 +27,7 @@ class Postgresql(Database):
 
     kind = "postgresql"
     label = "PostgreSQL"
-    features = frozenset({Feature.EXPORTED_SNAPSHOT, Feature.STREAM_IN_TRANSACTION})
+    features = frozenset({Feature.EXPORTED_SNAPSHOT})
     dialect = DIALECT
 
     def connect(self, purpose: str, *, read_only: bool = False, query_timeout: float | None = None) -> Session:
@@ -84,6 +84,30 @@ class Postgresql(Database):
         if index_on and tuple(key[:1]) != (index_on,):
             statements.append(sql("CREATE INDEX ON {table} ({column})", table=Name.of(name), column=Name.of(index_on)))
         return statements[1:] if name.schema == self.default_schema else statements
+
+    def grants_to_read(self, tables: Sequence[TableName]) -> list[Sql]:
+        login = Name.of(self.connection.user or "the_login")
+        schemas = sorted({table.schema for table in tables})
+        return [
+            *(sql("GRANT USAGE ON SCHEMA {schema} TO {login}", schema=Name.of(one), login=login) for one in schemas),
+            *(sql("GRANT SELECT ON {table} TO {login}", table=Name.of(one), login=login) for one in tables),
+        ]
+
+    def grants_to_write(self, tables: Sequence[TableName]) -> list[Sql]:
+        """Of a table that it creates a login is the owner; one that was there must belong to it to be altered."""
+        login = Name.of(self.connection.user or "the_login")
+        schemas = sorted({table.schema for table in tables})
+        return [
+            sql("GRANT CREATE ON DATABASE {place} TO {login}", place=Name.of(self.connection.database), login=login),
+            *(
+                sql("GRANT USAGE, CREATE ON SCHEMA {schema} TO {login}", schema=Name.of(one), login=login)
+                for one in schemas
+            ),
+            *(
+                sql("GRANT SELECT, INSERT, DELETE ON {table} TO {login}", table=Name.of(one), login=login)
+                for one in tables
+            ),
+        ]
 
     def add_column(self, table: TableName, column: Column) -> Sql:
         return sql(

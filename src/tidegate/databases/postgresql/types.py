@@ -100,7 +100,7 @@ def holds(base_type: str, declared: str) -> Type:
 
 def declare(column: Column) -> Column:
     """The column of a PostgreSQL that takes every value of `column`; those of its own kind keep their type."""
-    declared = column.declared if column.database == KIND else _spelled(column.holds)
+    declared = column.declared if column.database == KIND else _spelled(column.holds.plain)
     found = column.holds if column.database == KIND else holds(_catalog_name(declared), declared)
     return replace(column, type=declared, in_target="", holds=found, database=KIND, collation="").reading(column)
 

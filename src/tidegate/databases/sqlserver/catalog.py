@@ -1,0 +1,188 @@
+"""What the catalog of SQL Server says about tables.
+
+Facts that shape this file
+ * Catalog views show only what the login may see, and nothing instead of an error otherwise: HAS_PERMS_BY_NAME tells
+   whether a table may be read.
+ * sys.partitions counts rows without reading them, roughly.
+ * A filtered, disabled or columnstore index cannot tell the next greater value of its first column.
+ * The partitioning column of an index that does not name it stands there with key_ordinal 0.
+ * Masked columns give masks to logins without UNMASK, encrypted ones give ciphers.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable
+from typing import Any
+
+from tidegate.databases.sqlserver.types import KIND, UNREADABLE, bare, holds, spelled
+from tidegate.model.columns import Column, Shape
+from tidegate.model.names import TableName
+from tidegate.sql.text import Dialect, Literal, Name, Sql, render, sql
+
+SPELLINGS = """
+SELECT SCHEMA_NAME(t.schema_id), t.name, t.object_id FROM sys.tables AS t WHERE t.is_ms_shipped = 0
+UNION ALL
+SELECT SCHEMA_NAME(v.schema_id), v.name, v.object_id FROM sys.views AS v WHERE v.is_ms_shipped = 0
+"""
+_TABLES = """
+SELECT SCHEMA_NAME(t.schema_id) AS its_schema, t.name FROM sys.tables AS t
+WHERE t.is_ms_shipped = 0 AND SCHEMA_NAME(t.schema_id) NOT IN ('tidegate', 'cdc', 'sys')
+ORDER BY its_schema, t.name
+"""
+_COLUMNS = """
+SELECT c.object_id, c.name, ut.name, COALESCE(bt.name, ut.name), ut.is_user_defined, c.max_length, c.precision, c.scale,
+       c.collation_name, c.is_nullable, c.is_identity, c.is_computed, c.generated_always_type, c.is_masked,
+       c.encryption_type, c.default_object_id
+FROM sys.columns AS c
+JOIN sys.types AS ut ON ut.user_type_id = c.user_type_id
+LEFT JOIN sys.types AS bt ON bt.system_type_id = c.system_type_id AND bt.user_type_id = bt.system_type_id
+WHERE c.object_id IN ({tables})
+ORDER BY c.object_id, c.column_id
+"""
+_INDEXES = """
+SELECT i.object_id, i.index_id, i.is_primary_key, i.is_unique, c.name
+FROM sys.indexes AS i
+JOIN sys.index_columns AS ic ON ic.object_id = i.object_id AND ic.index_id = i.index_id AND ic.key_ordinal > 0
+JOIN sys.columns AS c ON c.object_id = ic.object_id AND c.column_id = ic.column_id
+WHERE i.object_id IN ({tables}) AND i.type IN (1, 2) AND i.has_filter = 0 AND i.is_disabled = 0
+  AND i.is_hypothetical = 0
+ORDER BY i.object_id, i.index_id, ic.key_ordinal
+"""
+_FACTS = """
+SELECT p.object_id, 'rows', CONVERT(nvarchar(20), SUM(p.rows))
+FROM sys.partitions AS p WHERE p.object_id IN ({tables}) AND p.index_id IN (0, 1) GROUP BY p.object_id
+UNION ALL
+SELECT t.parent_id, 'triggers', t.name FROM sys.triggers AS t WHERE t.parent_id IN ({tables}) AND t.is_disabled = 0
+UNION ALL
+SELECT f.parent_object_id, 'references',
+       OBJECT_SCHEMA_NAME(f.referenced_object_id) + N'.' + OBJECT_NAME(f.referenced_object_id)
+FROM sys.foreign_keys AS f WHERE f.parent_object_id IN ({tables})
+UNION ALL
+SELECT f.referenced_object_id, CASE f.delete_referential_action WHEN 0 THEN 'referenced_by' ELSE 'cascades_to' END,
+       OBJECT_SCHEMA_NAME(f.parent_object_id) + N'.' + OBJECT_NAME(f.parent_object_id)
+FROM sys.foreign_keys AS f WHERE f.referenced_object_id IN ({tables}) AND f.is_disabled = 0
+UNION ALL
+SELECT i.object_id, 'partitioned_by', pf.name + N' (' + c.name + N')'
+FROM sys.indexes AS i JOIN sys.partition_schemes AS ps ON ps.data_space_id = i.data_space_id
+JOIN sys.partition_functions AS pf ON pf.function_id = ps.function_id
+JOIN sys.index_columns AS ic
+  ON ic.object_id = i.object_id AND ic.index_id = i.index_id AND ic.partition_ordinal = 1
+JOIN sys.columns AS c ON c.object_id = ic.object_id AND c.column_id = ic.column_id
+WHERE i.object_id IN ({tables}) AND i.index_id IN (0, 1)
+"""
+_READABLE = "SELECT {number}, 'readable', CONVERT(nvarchar(1), HAS_PERMS_BY_NAME({name}, 'OBJECT', 'SELECT'))"
+IDENTITY = """
+SELECT DB_NAME() + N' on ' + COALESCE(CONVERT(nvarchar(36), d.group_database_id), @@SERVERNAME)
+FROM sys.databases AS d WHERE d.database_id = DB_ID()
+"""
+# Of the database as a whole: may a read see one moment of it?
+CONSISTENT = """
+SELECT d.snapshot_isolation_state, d.is_read_committed_snapshot_on FROM sys.databases AS d WHERE d.database_id = DB_ID()
+"""
+
+
+def tables() -> Sql:
+    return sql(_TABLES.strip())
+
+
+def questions(tables: dict[int, TableName], dialect: Dialect) -> list[Sql]:
+    """About columns, about indexes, about all else, and what may be read."""
+    numbers = [Literal(number) for number in sorted(tables)]
+    asked = [sql(text.strip(), tables=numbers) for text in (_COLUMNS, _INDEXES, _FACTS)]
+    readable = [
+        sql(_READABLE, number=Literal(number), name=Literal(render(Name.of(name), dialect)))
+        for number, name in sorted(tables.items())
+    ]
+    return [*asked, functools.reduce(lambda one, other: sql("{a} UNION ALL {b}", a=one, b=other), readable)]
+
+
+def shapes(
+    names: dict[int, TableName],
+    columns: Iterable[Any],
+    indexes: Iterable[Any],
+    facts: Iterable[Any],
+    readable: Iterable[Any],
+    *,
+    consistent: bool,
+) -> dict[TableName, Shape]:
+    columns_of: dict[int, list[Column]] = {}
+    for number, *column in columns:
+        columns_of.setdefault(number, []).append(_column(*column))
+    keys: dict[int, dict[int, list[Any]]] = {}
+    for number, index, *part in indexes:
+        keys.setdefault(number, {}).setdefault(index, []).append(part)
+    known: dict[int, dict[str, list[str]]] = {}
+    for number, fact, value in (*facts, *readable):
+        known.setdefault(number, {}).setdefault(fact, []).append(str(value))
+    return {
+        names[number]: _shape(names[number], found, keys.get(number, {}), known.get(number, {}), consistent=consistent)
+        for number, found in columns_of.items()
+    }
+
+
+def _shape(
+    name: TableName,
+    columns: list[Column],
+    indexes: dict[int, list[Any]],
+    facts: dict[str, list[str]],
+    *,
+    consistent: bool,
+) -> Shape:
+    by_index = {index: tuple(column for _, _, column in parts) for index, parts in indexes.items()}
+    primary = {index for index, parts in indexes.items() if parts[0][0]}
+    unique = {index for index, parts in indexes.items() if parts[0][1]}
+    told = {fact: tuple(dict.fromkeys(found)) for fact, found in facts.items()}
+    return Shape(
+        name=name,
+        columns=tuple(columns),
+        primary_key=next((by_index[index] for index in primary), ()),
+        unique_keys=tuple(by_index[index] for index in by_index if index in unique - primary),
+        indexes=tuple(by_index.values()),
+        row_estimate=int(told.get("rows", ("0",))[0]),
+        triggers=told.get("triggers", ()),
+        references=told.get("references", ()),
+        referenced_by=(*told.get("referenced_by", ()), *told.get("cascades_to", ())),
+        cascades_to=told.get("cascades_to", ()),
+        partitioned_by=", ".join(told.get("partitioned_by", ())),
+        reads_consistently=consistent,
+        readable=told.get("readable", ("0",))[0] == "1",
+    )
+
+
+def _column(
+    name: str,
+    declared: str,
+    base: str,
+    is_alias: bool,
+    max_length: int,
+    precision: int,
+    scale: int,
+    collation: str | None,
+    *rest: Any,
+) -> Column:
+    nullable, identity, computed, generated, masked, encryption, default = rest
+    spelling = spelled(base, max_length, precision, scale, collation)
+    held = holds(spelling)
+    return Column(
+        name=name,
+        type=spelling,
+        in_target="binary(8)" if bare(spelling) == "timestamp" else "",
+        rests_as=held.rests_as,
+        nullable=bool(nullable),
+        generated=bool(computed) or bool(generated) or bare(spelling) == "timestamp",
+        identity=bool(identity),
+        has_default=bool(default) or bool(identity),
+        holds=held,
+        database=KIND,
+        collation=collation or "",
+        unreadable=_why_unreadable(bare(spelling), masked=bool(masked), encrypted=encryption is not None),
+    )
+
+
+def _why_unreadable(name: str, *, masked: bool, encrypted: bool) -> str:
+    if masked:
+        return "it is masked, and a login without UNMASK would copy the masks"
+    if encrypted:
+        return "it is encrypted by the client (Always Encrypted), and would be copied as a cipher"
+    return UNREADABLE.get(name, "")

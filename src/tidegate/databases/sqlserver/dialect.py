@@ -1,0 +1,81 @@
+"""How SQL Server writes names, values and comparisons.
+
+Facts that shape this file
+ * A literal takes its column's own type, or an index on it would not be used. A date in a text means the same in every
+   language only with a style; a varchar's code page comes from its collation.
+ * Every collation, also a binary one, calls `a` and `a` with a blank equal, and most call `a` and `A` equal: a
+   comparison by the column's own collation uses its index, and a second one of the bytes tells them apart.
+ * Names stand in brackets or, as the session is set, in double quotes. A compatible server does not read a bracket that
+   is doubled, so a name with one stands in quotes.
+ * count(*) ends at two thousand million rows, COUNT_BIG does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tidegate.databases.sqlserver.types import CHARACTERS, COLLATION, bare, without_collation
+from tidegate.sql.text import Dialect, Literal, one_of
+
+_STYLES = {"date": 23, "datetime": 121, "smalldatetime": 121, "datetime2": 121, "datetimeoffset": 121, "time": 121}
+_NUMBER_STYLES = {"float": 3, "real": 3, "money": 2, "smallmoney": 2}
+_ROW_VERSIONS = ("timestamp", "rowversion")
+
+
+class SqlServerDialect(Dialect):
+    """Names in brackets or quotes; literals in the column's type and with a style; texts told apart by their bytes."""
+
+    def name(self, part: str) -> str:
+        return super().name(part) if "]" in part else f"[{part}]"
+
+    def literal(self, literal: Literal) -> str:
+        if literal.value is None or (isinstance(literal.value, int) and not literal.type):
+            return super().literal(literal)
+        quoted = "N'" + str(literal.value).replace("'", "''") + "'"
+        return self.typed(quoted, literal.type) if literal.type else quoted
+
+    def typed(self, quoted: str, column_type: str) -> str:
+        name, collated = bare(column_type), column_type.partition(" COLLATE ")[2]
+        if name in _ROW_VERSIONS:
+            return f"CONVERT(binary(8), CONVERT(bigint, {quoted}))"
+        if name in ("varchar", "char") and collated:
+            quoted = f"{quoted} COLLATE {collated}"
+        style = f", {_STYLES[name]}" if name in _STYLES else ""
+        return f"CONVERT({without_collation(column_type)}, {quoted}{style})"
+
+    def as_text(self, value: str, column_type: str = "") -> str:
+        name = bare(column_type)
+        if name in CHARACTERS or not name:
+            return self._characters(value, column_type)
+        if name in _ROW_VERSIONS:
+            return f"CONVERT(nvarchar(20), CONVERT(bigint, {value}))"
+        style = _STYLES.get(name) or _NUMBER_STYLES.get(name)
+        return f"CONVERT(nvarchar(50), {value}, {style})" if style else f"CONVERT(nvarchar(50), {value})"
+
+    def _characters(self, value: str, column_type: str) -> str:
+        size = "max" if "(max)" in column_type else "4000"
+        text = f"CONVERT(nvarchar({size}), {value}) COLLATE {COLLATION}"
+        return f"RTRIM({text})" if bare(column_type) in ("char", "nchar") else text
+
+    def exactly(self, column: str, column_type: str = "") -> str:
+        if bare(column_type) not in CHARACTERS:
+            return column
+        text = self._characters(column, column_type)
+        return text if bare(column_type) in ("char", "nchar") else f"{text}, DATALENGTH({column})"
+
+    def among(self, column: str, values: Sequence[Literal]) -> str:
+        found = super().among(column, values)
+        if bare(values[0].type) not in CHARACTERS:
+            return found
+        kind = "varbinary(max)" if "(max)" in values[0].type else "varbinary(8000)"
+        exact = [f"CONVERT({kind}, {self.literal(value)})" for value in values]
+        return f"({found} AND {one_of(f'CONVERT({kind}, {column})', exact)})"
+
+    def count(self) -> str:
+        return "COUNT_BIG(*)"
+
+    def first(self, query: str, rows: int) -> str:
+        return f"{query} OFFSET 0 ROWS FETCH NEXT {rows:d} ROWS ONLY"
+
+
+DIALECT = SqlServerDialect()

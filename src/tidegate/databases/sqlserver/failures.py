@@ -1,0 +1,114 @@
+"""Errors of SQL Server, sorted into what may be repeated and what is final.
+
+Facts that shape this file
+ * The driver tells an error's text and sort, not its number: the session is asked for that (@@ERROR) while it lives.
+ * The bulk copy has a connection of its own, of which only the text is known.
+ * A compatible server has numbers of its own, beyond all of SQL Server's, where it does not know SQL Server's.
+ * With XACT_ABORT every error ends the transaction.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from tidegate.errors import DatabaseError, MissingObject, TidegateError, Transient, Unreachable, ValueProblem
+from tidegate.model.columns import Column
+from tidegate.model.connection import Connection
+
+_NUMBERS_END = 1 << 24
+_LOCKS = (1204, 1205, 1222, 3935, 3960, 3961)
+_AWAY = (
+    *(615, 926, 4060, 4221, 10928, 10929, 10936, 40020, 40143, 40166, 40197, 40501, 40540, 40613, 42108, 42109),
+    *(49918, 49919, 49920, 4891, 6005),
+)
+_MISSING = (207, 208, 2812, 3701, 4902)
+_DENIED = (229, 230, 262, 297, 300, 916, 1088, 15247, 15151)
+_NO_ROOM_ON_DISK = (701, 1101, 1105, 8645, 8651, 9002)
+_CONSTRAINTS = (515, 547, 2601, 2627)
+NO_ROOM_IN_COLUMN = (220, 241, 242, 244, 245, 248, 295, 2628, 6355, 8114, 8115, 8152, 8169, 9400, 9402, 13609)
+_NAMES_ARE_QUOTED = (*_MISSING, *_DENIED)
+_TEXTS = (
+    (re.compile(r"deadlock|lock request time ?out|snapshot isolation transaction aborted", re.I), 1205),
+    (re.compile(r"invalid object name|relation .* does not exist", re.I), 208),
+    (re.compile(r"permission was denied|permission denied", re.I), 229),
+)
+_LOST = re.compile(
+    r"communication link|connection (was|is|has been)? ?(lost|broken|closed|reset|terminated|refused|aborted)"
+    r"|broken pipe|end of (file|stream)|unexpected eof|tcp provider|not connected|administrator command|shutting down"
+    r"|timed out",
+    re.IGNORECASE,
+)
+_CERTIFICATE = re.compile(r"certificate|ssl|tls|encrypt", re.IGNORECASE)
+_LOGIN = re.compile(r"login failed|18456", re.IGNORECASE)
+_PREFIX = re.compile(r"^(Driver Error: .*?; DDBC Error: )?(\[[^\]]*\])*\s*", re.DOTALL)
+
+
+def is_lost(problem: BaseException) -> bool:
+    """Whether the connection is gone, and with it the answer."""
+    return _LOST.search(str(problem)) is not None
+
+
+def ours(problem: BaseException, number: int, connection: Connection) -> DatabaseError:
+    """One of our errors. Row values, which the server's message may quote, are left out."""
+    number = number if number < _NUMBERS_END else 0
+    number = number or next((known for pattern, known in _TEXTS if pattern.search(str(problem))), 0)
+    told = f"{_said(problem, number)}{f' (error {number})' if number else ''}"
+    happened = f"{connection.display}: {told}."
+    if number in (*_LOCKS, *_AWAY) or (not number and is_lost(problem)):
+        return Transient(happened, "The transaction was rolled back.", "Run again: it completes what is missing.")
+    if number in _MISSING:
+        remedy = "Correct the name, or grant the login access to it."
+        return MissingObject(happened, "Nothing was changed by this statement.", remedy)
+    if number in _DENIED:
+        remedy = "Grant the login this right (`tidegate grants` prints the script), or use another login."
+        return DatabaseError(happened, "Nothing was changed by this statement.", remedy)
+    if "timeout expired" in str(problem).lower():
+        remedy = "Raise `query_timeout`, or add an index on the partition column."
+        return DatabaseError(happened, "Nothing was changed by this statement.", remedy)
+    return DatabaseError(happened, "The transaction was rolled back.", _remedy(number))
+
+
+def _remedy(number: int) -> str:
+    if number in _CONSTRAINTS:
+        return (
+            "Look at what the target holds under the same key (`tidegate verify --deep`), or drop the constraint there."
+        )
+    if number in _NO_ROOM_ON_DISK:
+        return "Make room on the server (data, log or memory, as it says), then run again."
+    return "Run again when the cause is gone; `--debug` shows where it happened."
+
+
+def _said(problem: BaseException, number: int) -> str:
+    """What is quoted or stands in brackets may be a value: only what stands before the first is repeated."""
+    said = _PREFIX.sub("", str(problem)).strip().splitlines()[0].rstrip(".") if str(problem).strip() else "no answer"
+    return said if number in _NAMES_ARE_QUOTED else re.split(r"['\"(]", said)[0].strip().rstrip(".:")
+
+
+def not_taken(table: str, columns: Sequence[Column], problem: BaseException, number: int) -> ValueProblem:
+    """A value that the server would not store as it is."""
+    text = str(problem)
+    named = [column.name for column in columns if f"column '{column.name}'" in text]
+    which = f"column {named[0]}" if named else "one of its columns"
+    told = f" (error {number})" if number else ""
+    return ValueProblem(
+        f"{table}: {which} has no room in the target for a value that came: {_said(problem, 0)}{told}.",
+        "The load was rolled back; the target keeps what it had.",
+        "Give the target's column a type that takes these values, or read the column as text (`columns:`) into one.",
+    )
+
+
+def unreachable(problem: BaseException, connection: Connection) -> TidegateError:
+    """A login or network problem, in the driver's own words and with what to look at."""
+    said = _PREFIX.sub("", str(problem)).strip().rstrip(".") or "no answer"
+    remedy = "Check host and port, and that the server is up and listens on TCP."
+    if _LOGIN.search(said):
+        remedy = "Check user and password, and that this user may use the database."
+    elif "cannot open database" in said.lower():
+        remedy = "Check the name of the database, and that this user may use it."
+    elif _CERTIFICATE.search(said):
+        remedy = (
+            "Install the authority that signed the server's certificate, or name the certificate's host with"
+            " HostNameInCertificate; TrustServerCertificate=yes accepts any certificate, and with it anybody between."
+        )
+    return Unreachable(f"No connection to {connection.display}: {said}.", "Nothing was read or written.", remedy)

@@ -1,0 +1,308 @@
+"""One open connection to SQL Server.
+
+Facts that shape this file
+ * Every setting that text and strictness depend on is fixed when the session opens. XACT_ABORT ends the transaction at
+   any error, so that nothing half-done is ever committed.
+ * The driver is in autocommit, and transactions are statements: so a batch means what it says.
+ * An application lock of a session outlives transactions and ends with the session, one of a transaction ends with it.
+   Its name is of the database and of 255 characters at most.
+ * A snapshot is allowed by the database or not; with READ_COMMITTED_SNAPSHOT each statement has one of its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+import mssql_python
+
+from tidegate.databases.sqlserver import catalog
+from tidegate.databases.sqlserver.dialect import DIALECT
+from tidegate.databases.sqlserver.failures import NO_ROOM_IN_COLUMN, is_lost, not_taken, ours, unreachable
+from tidegate.databases.sqlserver.statements import distinct_values, select_rows, sought_values
+from tidegate.errors import DatabaseError, OutcomeUnknown, TidegateError, Transient
+from tidegate.interfaces import ReadRequest, Session
+from tidegate.model.columns import Column, Shape
+from tidegate.model.names import TableName, spelled
+from tidegate.sql.text import Literal, Name, Sql, render, sql
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from tidegate.databases.sqlserver import SqlServer
+
+_SETTINGS = """
+SET ANSI_NULLS, ANSI_PADDING, ANSI_WARNINGS, ARITHABORT, CONCAT_NULL_YIELDS_NULL, QUOTED_IDENTIFIER ON;
+SET NUMERIC_ROUNDABORT OFF;
+SET XACT_ABORT ON;
+SET NOCOUNT OFF;
+SET LANGUAGE us_english;
+SET DEADLOCK_PRIORITY LOW;
+SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+SET LOCK_TIMEOUT {lock_timeout}
+"""
+_MILLISECONDS_TO_WAIT = 300_000
+_SNAPSHOTS_ALLOWED = 1
+_FIRST_FETCH = 256
+
+# Pooled connections would keep locks and settings of a session that was closed.
+mssql_python.pooling(enabled=False)
+
+
+class SqlServerSession(Session):
+    """Statements, catalog, rows and locks of one connection."""
+
+    database: SqlServer
+
+    def __init__(
+        self, database: SqlServer, login: str, *, login_timeout: int, query_timeout: float | None, lock_timeout: int
+    ) -> None:
+        self.database = database
+        self._connection = database.connection
+        try:
+            self._driver = mssql_python.connect(login, autocommit=True, timeout=login_timeout)
+            self._driver.timeout = int(query_timeout or 0)
+            self._done(_SETTINGS.strip().format(lock_timeout=int(lock_timeout)))
+        except TidegateError:
+            raise
+        except Exception as problem:  # the driver raises a class of its own for each of its layers
+            raise unreachable(problem, self._connection) from None
+
+    # Statements
+
+    def query(self, statement: Sql) -> list[tuple[object, ...]]:
+        return self._asked(render(statement, DIALECT))
+
+    def _asked(self, text: str) -> list[tuple[Any, ...]]:
+        with self._translated(), self._driver.cursor() as cursor:
+            cursor.execute(text)
+            return [tuple(row) for row in cursor.fetchall()]
+
+    def texts_of_user(self, query: str) -> list[str | None]:
+        return [None if row[0] is None else str(row[0]) for row in self._asked(query)]
+
+    def execute(self, statement: Sql) -> int:
+        return self._done(render(statement, DIALECT))
+
+    def _done(self, text: str) -> int:
+        with self._translated(), self._driver.cursor() as cursor:
+            cursor.execute(text)
+            return max(int(cursor.rowcount), 0)
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        """Turns the driver's errors into ours."""
+        try:
+            yield
+        except (TidegateError, GeneratorExit):
+            raise
+        except Exception as problem:
+            raise ours(problem, self._number(problem), self._connection) from None
+
+    def _number(self, problem: BaseException) -> int:
+        """Of the error that this session met last; 0 where it cannot be told any more."""
+        if is_lost(problem):
+            return 0
+        with suppress(Exception), self._driver.cursor() as cursor:
+            cursor.execute("SELECT @@ERROR")
+            return int(cursor.fetchone()[0])
+        return 0
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        self._done("BEGIN TRANSACTION")
+        try:
+            yield
+        except BaseException:
+            self._roll_back()
+            raise
+        try:
+            self._done("COMMIT TRANSACTION")
+        except Transient:
+            raise OutcomeUnknown(
+                f"{self._connection.display}: the connection was lost while a commit was under way.",
+                "Either all of the transaction is there or nothing.",
+                "Run again: it looks first and repeats only what is missing.",
+            ) from None
+
+    def _roll_back(self) -> None:
+        with suppress(DatabaseError):
+            self._done("IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION")
+
+    @property
+    def is_open(self) -> bool:
+        if self._driver.closed:
+            return False
+        with suppress(DatabaseError):
+            return self._asked("SELECT 1") == [(1,)]
+        return False
+
+    def close(self) -> None:
+        with suppress(Exception):
+            self._driver.close()
+
+    # The catalog
+
+    def identity(self) -> str:
+        """Of an availability group the database's own number there: it is the same on every replica."""
+        told = str(self._asked(catalog.IDENTITY.strip())[0][0])
+        return told if len(told) <= 200 else hashlib.sha256(told.encode()).hexdigest()
+
+    def shapes(self, names: Sequence[TableName]) -> dict[TableName, Shape]:
+        numbers = {TableName(schema, table): number for schema, table, number in self._asked(catalog.SPELLINGS.strip())}
+        real = spelled(names, numbers)
+        if not real:
+            return {}
+        asked = {numbers[there]: there for there in real.values()}
+        answers = [self.query(question) for question in catalog.questions(asked, DIALECT)]
+        found = catalog.shapes(asked, *answers, consistent=any(self._snapshots()))
+        return {name: found[there] for name, there in real.items() if there in found}
+
+    def _snapshots(self) -> tuple[bool, bool]:
+        """Whether a transaction may have one, and whether a statement has one anyway."""
+        state, by_statement = self._asked(catalog.CONSISTENT.strip())[0]
+        return int(state) == _SNAPSHOTS_ALLOWED, bool(by_statement)
+
+    def tables(self) -> list[TableName]:
+        return [TableName(str(schema), str(table)) for schema, table in self.query(catalog.tables())]
+
+    def partition_values(self, table: TableName, column: Column, *, indexed: bool, limit: int) -> list[str]:
+        # An index over a text is in the order of its collation, which calls unlike texts equal.
+        ask = sought_values if indexed and not column.collation else distinct_values
+        return [str(row[0]) for row in self.query(ask(table, column, limit))]
+
+    def now(self) -> str:
+        text = str(self._asked("SELECT CONVERT(varchar(26), CONVERT(datetime2(6), SYSUTCDATETIME()), 121)")[0][0])
+        return text.replace(" ", "T") + "+00:00"
+
+    # Rows
+
+    def read(self, request: ReadRequest) -> Iterator[pa.RecordBatch]:
+        from tidegate.databases.sqlserver.rows import decoded
+        from tidegate.rows.arrow import arrow_schema
+
+        schema = arrow_schema(request.columns, request.text_columns)
+        with self._translated(), self._driver.cursor() as cursor:
+            cursor.execute(render(select_rows(request), DIALECT))
+            rows = min(_FIRST_FETCH, request.batch.rows)
+            while (batch := cursor.arrow_batch(rows)).num_rows:
+                yield decoded(batch, request.columns, schema)
+                per_row = max(batch.nbytes // batch.num_rows, 1)
+                rows = max(min(request.batch.bytes // per_row, request.batch.rows), 1)
+
+    def write(self, table: TableName, columns: Sequence[Column], batches: Iterator[pa.RecordBatch]) -> int:
+        with self.staged(table, columns, lambda: batches) as take_over:
+            return take_over()
+
+    @contextmanager
+    def staged(
+        self, table: TableName, columns: Sequence[Column], batches: Callable[[], Iterator[pa.RecordBatch]]
+    ) -> Iterator[Callable[[], int]]:
+        from tidegate.databases.sqlserver.stage import Stage
+
+        with Stage(self, table, columns) as stage:
+            stage.fill(batches())
+            yield stage.take_over
+
+    def copy(self, table: TableName, columns: Sequence[str], batches: Iterator[pa.RecordBatch]) -> int:
+        """Bulk copy, over a connection of its own; how many rows were sent."""
+        sent = _Counted(batches)
+        try:
+            with self._driver.cursor() as cursor:
+                # Every column by name: what a server says of a table's columns has been seen to be incomplete.
+                cursor.bulkcopy_arrow(
+                    render(Name.of(table), DIALECT),
+                    sent,
+                    timeout=0,
+                    column_mappings=list(columns),
+                    table_lock=True,
+                    keep_nulls=True,
+                )
+        except Exception as problem:
+            raise sent.problem or ours(problem, 0, self._connection) from None
+        return sent.rows
+
+    def insert(self, statement: Sql, table: TableName, columns: Sequence[Column]) -> int:
+        """Raises ValueProblem where the server refuses a value."""
+        try:
+            with self._driver.cursor() as cursor:
+                cursor.execute(render(statement, DIALECT))
+                return int(cursor.rowcount)
+        except Exception as problem:
+            number = self._number(problem)
+            if number in NO_ROOM_IN_COLUMN:
+                raise not_taken(str(table), columns, problem, number) from None
+            raise ours(problem, number, self._connection) from None
+
+    # Snapshots and locks
+
+    def export_snapshot(self) -> str:
+        by_transaction, _ = self._snapshots()
+        if by_transaction:
+            self._done("SET TRANSACTION ISOLATION LEVEL SNAPSHOT")
+        self._done("BEGIN TRANSACTION")
+        return ""
+
+    def try_lock(self, name: str) -> bool:
+        return self._lock(name, 0, "Session")
+
+    def lock_in_transaction(self, name: str) -> None:
+        if not self._lock(name, _MILLISECONDS_TO_WAIT, "Transaction"):
+            raise Transient(
+                f"{self._connection.display}: another run holds `{name}` for more than"
+                f" {_MILLISECONDS_TO_WAIT // 1000} seconds.",
+                "The transaction was rolled back.",
+                "Run again: it completes what is missing.",
+            )
+
+    def _lock(self, name: str, wait: int, owner: str) -> bool:
+        answer: Any = self.query(
+            sql(
+                "DECLARE @answer int;\n"
+                "EXEC @answer = sp_getapplock @Resource = {name}, @LockMode = {mode}, @LockOwner = {owner},"
+                " @LockTimeout = {wait}, @DbPrincipal = {everybody};\n"
+                "SELECT @answer",
+                name=_lock_name(name),
+                mode=Literal("Exclusive"),
+                owner=Literal(owner),
+                wait=Literal(wait),
+                everybody=Literal("public"),
+            )
+        )
+        return int(answer[0][0]) >= 0
+
+    def unlock(self, name: str) -> None:
+        self.execute(
+            sql(
+                "EXEC sp_releaseapplock @Resource = {name}, @LockOwner = {owner}, @DbPrincipal = {everybody}",
+                name=_lock_name(name),
+                owner=Literal("Session"),
+                everybody=Literal("public"),
+            )
+        )
+
+
+def _lock_name(name: str) -> Literal:
+    """Readable, and told from every other one of 255 characters."""
+    digest = hashlib.sha256(name.encode()).hexdigest()[:16]
+    return Literal(f"tidegate {digest} {name.removeprefix('tidegate ')[:200]}")
+
+
+class _Counted:
+    """Batches on their way into the driver, which tells neither how many rows it took nor what went wrong in here."""
+
+    def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:
+        self._batches = batches
+        self.rows = 0
+        self.problem: TidegateError | None = None
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        try:
+            for batch in self._batches:
+                self.rows += batch.num_rows
+                yield batch
+        except TidegateError as problem:
+            self.problem = problem
+            raise

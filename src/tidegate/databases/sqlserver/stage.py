@@ -1,0 +1,151 @@
+"""A stage: a table of our own that rows are brought to before the transaction that takes them over.
+
+Facts that shape this file
+ * A bulk copy opens a connection of its own: it sees no open transaction and no #temp table. So a stage is a table that
+   exists for all, and one INSERT ... SELECT takes its rows over inside of the load's transaction.
+ * A heap takes several bulk copies at once, under a lock on the whole table, with little in the log.
+ * The driver asks for the columns of a table by a statement that adds them up in a variable. SQL Server does that; a
+   compatible server may keep the last one only, and then knows no other. So it is asked first whether it adds up:
+   where it does not, rows are inserted, which is slow, exact, and told by `docs/proved.md`.
+ * Whoever dies leaves a stage behind. Each is locked by its session: a stage whose lock can be had is nobody's.
+ * An identity column takes values only while IDENTITY_INSERT is on, for one table of a session at a time.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from itertools import chain
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from tidegate.databases.sqlserver.statements import characters_lost, insert_staged
+from tidegate.errors import DatabaseError, ValueProblem
+from tidegate.model.columns import Column
+from tidegate.model.names import TableName
+from tidegate.sql.text import Count, Literal, Name, raw, sql
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from tidegate.databases.sqlserver.session import SqlServerSession
+
+_PREFIX = "stage_"
+_ADDS_UP = """
+DECLARE @all nvarchar(10) = NULL;
+SELECT @all = COALESCE(@all, N'') + v FROM (VALUES (N'a'), (N'b')) AS two (v);
+SELECT LEN(@all)
+"""
+
+
+class Stage:
+    """The way of one value's rows into one table. Gone when its `with` block ends."""
+
+    def __init__(self, session: SqlServerSession, table: TableName, columns: Sequence[Column]) -> None:
+        self._session, self._table, self._columns = session, table, columns
+        self._name = session.database.own_table(f"{_PREFIX}{uuid.uuid4().hex}")
+        self._rows = 0
+
+    def __enter__(self) -> Stage:
+        self._drop_those_of_the_dead()
+        self._session.try_lock(str(self._name))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with suppress(DatabaseError):  # a connection that is lost leaves it to the next one
+            self._drop(self._name)
+
+    def fill(self, batches: Iterator[pa.RecordBatch]) -> None:
+        """Raises ValueProblem for what the table would store as something else."""
+        from tidegate.databases.sqlserver.rows import stage_types, staged
+
+        first = next(batches, None)
+        if first is None:
+            return
+        numbered = [f"c{place}" for place in range(len(self._columns))]
+        types = stage_types(self._columns, first.schema)
+        columns = [
+            sql("{name} {type} NULL", name=Name.of(name), type=raw(kind))
+            for name, kind in zip(numbered, types, strict=True)
+        ]
+        for statement in self._session.database.create_schema(self._name):
+            self._session.execute(statement)
+        self._session.execute(sql("CREATE TABLE {stage} ({columns})", stage=Name.of(self._name), columns=columns))
+        rows = staged(chain([first], batches), self._columns, str(self._table))
+        sent = self._session.copy(self._name, numbered, rows) if self._takes_bulk_copies() else self._inserted(rows)
+        self._rows = self._counted()
+        if self._rows != sent:
+            raise DatabaseError(
+                f"{self._table}: of {sent:,} rows the bulk copy brought {self._rows:,}.",
+                "The load was not begun; the target keeps what it had.",
+                "Run again; if it happens again, report it with the server's version.",
+            )
+        self._require_characters()
+
+    def _takes_bulk_copies(self) -> bool:
+        return self._session.query(sql(_ADDS_UP.strip())) == [(2,)]
+
+    def _inserted(self, batches: Iterator[pa.RecordBatch]) -> int:
+        from tidegate.databases.sqlserver.rows import literals
+
+        sent = 0
+        for batch in batches:
+            sent += batch.num_rows
+            for piece in literals(batch):
+                self._session.execute(
+                    sql("INSERT INTO {stage} VALUES {rows}", stage=Name.of(self._name), rows=raw(piece))
+                )
+        return sent
+
+    def _counted(self) -> int:
+        answer: Any = self._session.query(sql("SELECT {count} FROM {stage}", count=Count(), stage=Name.of(self._name)))
+        return int(answer[0][0])
+
+    def _require_characters(self) -> None:
+        question = characters_lost(self._columns, self._name)
+        answer: Any = self._session.query(question)[0] if question is not None else ()
+        lost = [self._columns[number].name for number in answer if number is not None and number >= 0]
+        if lost:
+            raise ValueProblem(
+                f"{self._table}: column {lost[0]} has no room in the target for a value that came: a character that its"
+                " code page lacks.",
+                "Nothing was loaded; the target keeps what it had.",
+                "Make the target's column an nvarchar.",
+            )
+
+    def take_over(self) -> int:
+        """Joins the open transaction; how many rows the table took."""
+        if not self._rows:
+            return 0
+        statement = insert_staged(self._table, self._columns, self._name)
+        if not any(column.identity for column in self._columns):
+            return self._session.insert(statement, self._table, self._columns)
+        table = Name.of(self._table)
+        self._session.execute(sql("SET IDENTITY_INSERT {table} ON", table=table))
+        try:
+            return self._session.insert(statement, self._table, self._columns)
+        finally:
+            with suppress(DatabaseError):
+                self._session.execute(sql("SET IDENTITY_INSERT {table} OFF", table=table))
+
+    def _drop(self, stage: TableName) -> None:
+        self._session.execute(sql("DROP TABLE IF EXISTS {stage}", stage=Name.of(stage)))
+        self._session.unlock(str(stage))
+
+    def _drop_those_of_the_dead(self) -> None:
+        found = self._session.query(
+            sql(
+                "SELECT t.name FROM sys.tables AS t\n"
+                "WHERE t.schema_id = SCHEMA_ID({schema}) AND LEFT(t.name, {length}) = {prefix}",
+                schema=Literal(self._name.schema),
+                length=Literal(len(_PREFIX)),
+                prefix=Literal(_PREFIX),
+            )
+        )
+        for (name,) in found:
+            stage = TableName(self._name.schema, str(name))
+            if self._session.try_lock(str(stage)):
+                self._drop(stage)

@@ -1,0 +1,128 @@
+"""The statements that SQL Server reads rows by, and that move staged rows into their table.
+
+Facts that shape this file
+ * What the driver or Arrow would cut or shift travels as text, written with a style that keeps every digit: the seventh
+   digit of a second, offsets, times. The same styles read it again.
+ * An explicit CONVERT cuts a text that is too long without a word, an assignment refuses it: texts are assigned.
+ * Documents, spatial values and the like come as the characters or bytes that make the same value again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tidegate.databases.sqlserver.types import COLLATION, bare
+from tidegate.interfaces import ReadRequest
+from tidegate.model.columns import Column
+from tidegate.model.names import TableName
+from tidegate.sql.text import AsText, Exactly, Literal, Name, Part, Sql, raw, sql
+
+_BINARY_FORMS = {"hierarchyid": "varbinary(892)", "geometry": "varbinary(max)", "geography": "varbinary(max)"}
+_TEXT_FORMS = ("xml", "json", "vector", "sql_variant", "ntext", "text")
+_FROM_TEXT = {"time": 121, "datetime2": 121, "datetimeoffset": 121, "datetime": 121, "smalldatetime": 121, "date": 23}
+
+
+def select_rows(request: ReadRequest) -> Sql:
+    columns: list[Part] = [_selected(column, column.name in request.text_columns) for column in request.columns]
+    query = sql("SELECT {columns} FROM {table}", columns=columns, table=Name.of(request.table))
+    return query if request.rows is None else sql("{query} WHERE {rows}", query=query, rows=request.rows)
+
+
+def _selected(column: Column, as_text: bool) -> Part:
+    name, kind = Name.of(column.name), bare(column.type)
+    wanted = column.stands_for
+    if kind == "datetimeoffset" and wanted is not None and wanted.family == "instant" and not as_text:
+        in_utc = raw(f"datetime2({column.holds.size})")
+        return sql("CONVERT({in_utc}, SWITCHOFFSET({name}, 0))", in_utc=in_utc, name=name)
+    if kind in _FROM_TEXT and (as_text or column.rests_as in ("text", "string")):
+        return AsText(name, column.type)
+    if kind in ("decimal", "numeric") and as_text:
+        return AsText(name, column.type)
+    if kind == "uniqueidentifier":
+        return sql("LOWER(CONVERT(nvarchar(36), {name}))", name=name)
+    if kind in _BINARY_FORMS:
+        return sql("CONVERT({form}, {name})", form=raw(_BINARY_FORMS[kind]), name=name)
+    if kind in _TEXT_FORMS:
+        return sql("CONVERT(nvarchar(max), {name})", name=name)
+    if kind == "image":
+        return sql("CONVERT(varbinary(max), {name})", name=name)
+    if kind in ("money", "smallmoney"):
+        return sql("CONVERT(decimal(19, 4), {name})", name=name)
+    return name
+
+
+def distinct_values(table: TableName, column: Column, limit: int) -> Sql:
+    """Every value, by reading the table once."""
+    return sql(
+        "SELECT TOP ({limit}) {value} FROM {table} WHERE {column} IS NOT NULL GROUP BY {each}",
+        limit=Literal(limit),
+        value=AsText(Name.of(column.name), column.type),
+        table=Name.of(table),
+        column=Name.of(column.name),
+        each=Exactly(Name.of(column.name), column.type),
+    )
+
+
+def sought_values(table: TableName, column: Column, limit: int) -> Sql:
+    """Every value, by one seek each: from every value to the next greater one. An aggregate may not stand in the part
+    that repeats, the first of an order may."""
+    return sql(
+        "WITH found AS (\n"
+        "  SELECT MIN({column}) AS value FROM {table}\n"
+        "  UNION ALL\n"
+        "  SELECT next_one.value FROM (\n"
+        "    SELECT t.{column} AS value, ROW_NUMBER() OVER (ORDER BY t.{column}) AS place\n"
+        "    FROM {table} AS t JOIN found ON t.{column} > found.value) AS next_one\n"
+        "  WHERE next_one.place = 1)\n"
+        "SELECT TOP ({limit}) {value} FROM found WHERE value IS NOT NULL OPTION (MAXRECURSION 0)",
+        column=Name.of(column.name),
+        table=Name.of(table),
+        limit=Literal(limit),
+        value=AsText(Name.of("value"), column.type),
+    )
+
+
+def insert_staged(table: TableName, columns: Sequence[Column], stage: TableName) -> Sql:
+    """Stage columns are named by their number."""
+    into: list[Part] = [Name.of(column.name) for column in columns]
+    values: list[Part] = [_from_stage(column, Name.of(f"c{number}")) for number, column in enumerate(columns)]
+    return sql(
+        "INSERT INTO {table} ({into}) SELECT {values} FROM {stage}",
+        table=Name.of(table),
+        into=into,
+        values=values,
+        stage=Name.of(stage),
+    )
+
+
+def _from_stage(column: Column, staged: Name) -> Part:
+    kind = bare(column.type)
+    if kind in _FROM_TEXT:
+        return sql(
+            "CONVERT({type}, {staged}, {style})",
+            type=raw(column.type),
+            staged=staged,
+            style=Literal(_FROM_TEXT[kind]),
+        )
+    if kind == "xml":
+        return sql("CONVERT(xml, {staged}, 1)", staged=staged)  # 1: with the white space between elements
+    if kind in ("hierarchyid", "geometry", "geography", "json", "vector", "uniqueidentifier"):
+        return sql("CONVERT({type}, {staged})", type=raw(column.type), staged=staged)
+    return staged
+
+
+def characters_lost(columns: Sequence[Column], stage: TableName) -> Sql | None:
+    """For each column of a code page its number, if some staged text would not come back from it. None without them."""
+    asked: list[Part] = [
+        sql(
+            "MAX(CASE WHEN CONVERT(nvarchar(max), CONVERT(varchar(max), {staged} COLLATE {own})) COLLATE {exact}"
+            " <> {staged} COLLATE {exact} THEN {number} ELSE -1 END)",
+            staged=Name.of(f"c{number}"),
+            own=raw(column.collation),
+            exact=raw(COLLATION),
+            number=Literal(number),
+        )
+        for number, column in enumerate(columns)
+        if bare(column.type) in ("varchar", "char", "text") and column.collation and "_UTF8" not in column.collation
+    ]
+    return sql("SELECT {asked} FROM {stage}", asked=asked, stage=Name.of(stage)) if asked else None

@@ -1,0 +1,83 @@
+"""`tidegate grants`: the script for an administrator, for each database, without asking a server."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from kit.scriptdom import NoScriptDom, problems
+from tidegate.cli.main import main
+
+PROJECT = """\
+source: {source}
+target: {target}
+lake: ./lake
+tables:
+  daily: {{kind: partition, partition_column: cob, source_table: sales.daily}}
+"""
+SQLSERVER = "sqlserver://o'neil:x@nowhere/prod"
+POSTGRESQL = "postgresql://loader:x@nowhere/uat"
+MYSQL = "mysql://loader:x@nowhere/uat"
+
+
+def granted(tmp_path: Path, source: str, target: str) -> dict[str, list[str]]:
+    path = tmp_path / "tidegate.yml"
+    path.write_text(PROJECT.format(source=source, target=target))
+    result = CliRunner().invoke(main, ["grants", "-c", str(path), "--json"])
+    assert result.exit_code == 0, result.output
+    return dict(json.loads(result.output))
+
+
+def test_sql_server_to_sql_server(tmp_path: Path):
+    found = granted(tmp_path, SQLSERVER, SQLSERVER.replace("prod", "uat"))
+
+    assert found == {
+        "source": ["GRANT SELECT, VIEW DEFINITION ON OBJECT::[sales].[daily] TO [o'neil]"],
+        "target": [
+            "IF SCHEMA_ID(N'tidegate') IS NULL EXEC(N'CREATE SCHEMA [tidegate]')",
+            "GRANT SELECT, INSERT, UPDATE, DELETE, ALTER ON SCHEMA::[tidegate] TO [o'neil]",
+            "GRANT CREATE TABLE TO [o'neil]",
+            "GRANT ALTER ON SCHEMA::[dbo] TO [o'neil]",
+            "GRANT SELECT, INSERT, DELETE, ALTER, VIEW DEFINITION ON OBJECT::[dbo].[daily] TO [o'neil]",
+        ],
+    }
+    try:
+        assert [problems(statement) for side in found.values() for statement in side] == [[]] * 6
+    except NoScriptDom as absence:
+        pytest.skip(str(absence))
+
+
+def test_postgresql_to_mysql(tmp_path: Path):
+    assert granted(tmp_path, POSTGRESQL, MYSQL) == {
+        "source": [
+            'GRANT USAGE ON SCHEMA "sales" TO "loader"',
+            'GRANT SELECT ON "sales"."daily" TO "loader"',
+        ],
+        "target": [
+            "GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, INDEX, TRIGGER ON `uat`.* TO 'loader'",
+        ],
+    }
+
+
+def test_mysql_to_postgresql(tmp_path: Path):
+    assert granted(tmp_path, MYSQL, POSTGRESQL) == {
+        "source": ["GRANT SELECT, SHOW VIEW, TRIGGER ON `sales`.`daily` TO 'loader'"],
+        "target": [
+            'GRANT CREATE ON DATABASE "uat" TO "loader"',
+            'GRANT USAGE, CREATE ON SCHEMA "public" TO "loader"',
+            'GRANT SELECT, INSERT, DELETE ON "public"."daily" TO "loader"',
+        ],
+    }
+
+
+def test_as_text_it_is_a_script(tmp_path: Path):
+    path = tmp_path / "tidegate.yml"
+    path.write_text(PROJECT.format(source=POSTGRESQL, target=MYSQL))
+
+    script = CliRunner().invoke(main, ["grants", "-c", str(path)]).output
+
+    assert script.splitlines()[:2] == ["-- source", 'GRANT USAGE ON SCHEMA "sales" TO "loader";']
+    assert script.splitlines()[3] == "-- target"

@@ -1,0 +1,97 @@
+"""`SqlServerWitness`: what a person with another driver would see. Plain pymssql, and none of the code under test.
+
+Facts that shape this file
+ * FreeTDS, which pymssql is made of, cuts moments to what Python's have room for: they are asked for as text, with a
+   style that shows every digit.
+ * A quoted text is read as the type of the column that it is assigned to, except by binary columns: those take 0x....
+ * An empty nvarchar comes back as one: TDS 7.4 tells it from a null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import pymssql
+
+Cell = str | bytes | None
+_CREATE = "CREATE TABLE {} ({})"
+_INSERT = "INSERT INTO {} ({}) VALUES ({})"
+
+
+class SqlServerWitness:
+    """One open connection that commits every statement. Tables are those of dbo, by their bare name."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self._connection = pymssql.connect(**login(url), autocommit=True, tds_version="7.4", charset="UTF-8")
+
+    def do(self, statement: str, *values: object) -> None:
+        with self._connection.cursor() as cursor:
+            cursor.execute(statement, values or None)
+
+    def do_many(self, statement: str, rows: Sequence[Sequence[object]]) -> None:
+        with self._connection.cursor() as cursor:
+            cursor.executemany(statement, [tuple(row) for row in rows])
+
+    def ask(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
+        with self._connection.cursor() as cursor:
+            cursor.execute(statement, values or None)
+            return list(cursor.fetchall())
+
+    def create(self, table: str, columns: Mapping[str, str], more: str = "") -> None:
+        """A table whose types are spelled as in DDL; `more` follows the last column."""
+        parts = [f"{quoted(name)} {kind} NULL" for name, kind in columns.items()] + ([more] if more else [])
+        self.do(_CREATE.format(quoted(table), ", ".join(parts)))
+
+    def insert(self, table: str, columns: Iterable[str] | Mapping[str, str], rows: Sequence[Sequence[Cell]]) -> None:
+        """Each cell is the text of a value, which the server reads as the column's type, or bytes to be kept as is."""
+        names = ", ".join(map(quoted, columns))
+        kinds = [columns[name] if isinstance(columns, Mapping) else "" for name in columns]
+        for row in rows:
+            cells = [_converted(written(cell), kind) for cell, kind in zip(row, kinds, strict=True)]
+            self.do(_INSERT.format(quoted(table), names, ", ".join(cells)))
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def __enter__(self) -> SqlServerWitness:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _converted(cell: str, kind: str) -> str:
+    """A compatible server does not read a text as this by itself."""
+    return f"CONVERT({kind}, {cell}, 121)" if kind.startswith("datetimeoffset") and cell != "NULL" else cell
+
+
+def written(cell: object) -> str:
+    """A value as T-SQL has it."""
+    if cell is None:
+        return "NULL"
+    if isinstance(cell, bytes):
+        return "0x" + cell.hex()
+    return "N'" + str(cell).replace("'", "''") + "'"
+
+
+def quoted(name: str) -> str:
+    """In the form that compatible servers read too, which know no doubled bracket."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def login(url: str) -> dict[str, Any]:
+    """What pymssql wants to know, of a URL such as sqlserver://user:password@host:port/database."""
+    parts = urlsplit(url)
+    return {
+        "server": parts.hostname or "127.0.0.1",
+        "port": str(parts.port or 1433),
+        "user": unquote(parts.username or ""),
+        "password": unquote(parts.password or ""),
+        "database": unquote(parts.path.lstrip("/")) or "master",
+    }

@@ -1,0 +1,1 @@
+SELECT report FROM [tidegate].[runs] ORDER BY at DESC OFFSET 0 ROWS FETCH NEXT 20 ROWS ONLY;

@@ -1,0 +1,3 @@
+UPDATE [tidegate].[ledger]
+SET stamp = N'1204-99', newest = N'2024-01-31 10:00:00', columns = N'[]', columns_id = N'abc'
+WHERE table_name = N'it''s' AND value_text = N'7' AND generation = 3;

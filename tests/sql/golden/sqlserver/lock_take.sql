@@ -1,0 +1,6 @@
+DECLARE @answer int;
+EXEC @answer = sp_getapplock @Resource = N'tidegate b58133951ee11712 table it''s', @LockMode = N'Exclusive', @LockOwner = N'Session', @LockTimeout = 0, @DbPrincipal = N'public';
+SELECT @answer;
+DELETE FROM [tidegate].[locks] WHERE table_name = N'it''s';
+SELECT CONVERT(varchar(26), CONVERT(datetime2(6), SYSUTCDATETIME()), 121);
+INSERT INTO [tidegate].[locks] (table_name, run, holder, since) VALUES (N'it''s', N'r-1', N'r-1 (somebody on a machine, process 1)', N'now+00:00');

@@ -1,0 +1,2 @@
+SELECT CONVERT(nvarchar(4000), [it's a "note"]) COLLATE Latin1_General_100_BIN2, COUNT_BIG(*), NULL
+FROM [sales]."odd ""orders"" `of` [x] {y} 100%" WHERE ([it's a "note"] IN (CONVERT(nvarchar(40), N'it''s'), CONVERT(nvarchar(40), N'back\slash')) AND CONVERT(varbinary(8000), [it's a "note"]) IN (CONVERT(varbinary(8000), CONVERT(nvarchar(40), N'it''s')), CONVERT(varbinary(8000), CONVERT(nvarchar(40), N'back\slash')))) GROUP BY CONVERT(nvarchar(4000), [it's a "note"]) COLLATE Latin1_General_100_BIN2, DATALENGTH([it's a "note"]);

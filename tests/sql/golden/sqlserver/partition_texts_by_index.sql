@@ -1,0 +1,1 @@
+SELECT TOP (100001) CONVERT(nvarchar(4000), [it's a "note"]) COLLATE Latin1_General_100_BIN2 FROM [sales]."odd ""orders"" `of` [x] {y} 100%" WHERE [it's a "note"] IS NOT NULL GROUP BY CONVERT(nvarchar(4000), [it's a "note"]) COLLATE Latin1_General_100_BIN2, DATALENGTH([it's a "note"]);

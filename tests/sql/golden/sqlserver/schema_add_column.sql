@@ -1,0 +1,1 @@
+ALTER TABLE [sales]."odd ""orders"" `of` [x] {y} 100%" ADD [it's a "note"] nvarchar(40) COLLATE Latin1_General_100_BIN2 NULL;

@@ -1,0 +1,19 @@
+SELECT t.name FROM sys.tables AS t
+WHERE t.schema_id = SCHEMA_ID(N'tidegate') AND LEFT(t.name, 6) = N'stage_';
+DECLARE @answer int;
+EXEC @answer = sp_getapplock @Resource = N'tidegate dca7ab42dad1a3a6 tidegate.stage_1', @LockMode = N'Exclusive', @LockOwner = N'Session', @LockTimeout = 0, @DbPrincipal = N'public';
+SELECT @answer;
+IF SCHEMA_ID(N'tidegate') IS NULL EXEC(N'CREATE SCHEMA [tidegate]');
+CREATE TABLE [tidegate].[stage_1] ([c0] int NULL);
+DECLARE @all nvarchar(10) = NULL;
+SELECT @all = COALESCE(@all, N'') + v FROM (VALUES (N'a'), (N'b')) AS two (v);
+SELECT LEN(@all);
+-- bulk copy into [tidegate].[stage_1] with {'timeout': 0, 'column_mappings': ['c0'], 'table_lock': True, 'keep_nulls': True}
+-- then its rows:
+-- {'c0': 1}
+SELECT COUNT_BIG(*) FROM [tidegate].[stage_1];
+SET IDENTITY_INSERT [sales]."odd ""orders"" `of` [x] {y} 100%" ON;
+INSERT INTO [sales]."odd ""orders"" `of` [x] {y} 100%" ([id]) SELECT [c0] FROM [tidegate].[stage_1];
+SET IDENTITY_INSERT [sales]."odd ""orders"" `of` [x] {y} 100%" OFF;
+DROP TABLE IF EXISTS [tidegate].[stage_1];
+EXEC sp_releaseapplock @Resource = N'tidegate dca7ab42dad1a3a6 tidegate.stage_1', @LockOwner = N'Session', @DbPrincipal = N'public';

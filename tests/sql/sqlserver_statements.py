@@ -1,0 +1,132 @@
+"""The statements that only SQL Server has, for each of its types."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, time, timezone
+from decimal import Decimal
+
+import pyarrow as pa
+
+from sql.statements import COBID, ODD, TEXTS, Statement, counts, in_transaction, own, read, write
+from tidegate.databases.sqlserver.types import holds
+from tidegate.errors import Transient, ValueProblem
+from tidegate.interfaces import Session
+from tidegate.model.columns import Column
+from tidegate.model.types import Type
+from tidegate.model.values import Kind, Value
+from tidegate.rows.arrow import arrow_type
+from tidegate.sql import partitions
+
+CODE_PAGE = "varchar(20) COLLATE Latin1_General_CI_AS"
+
+
+def typed(name: str, declared: str, stands_for: Type | None = None) -> Column:
+    held = holds(declared)
+    collation = declared.partition(" COLLATE ")[2]
+    rests_as = (stands_for or held).rests_as
+    return Column(
+        name,
+        declared,
+        rests_as,
+        holds=held,
+        database="sqlserver",
+        collation=collation,
+        stands_for=stands_for,
+        identity=name == "id",
+    )
+
+
+EVERY_TYPE = tuple(
+    typed(f"c {declared}", declared)
+    for declared in (
+        *("bit", "tinyint", "smallint", "int", "bigint", "decimal(38,18)", "numeric(9,2)", "money", "smallmoney"),
+        *("real", "float", "date", "time(7)", "time(3)", "datetime", "smalldatetime", "datetime2(7)", "datetime2(6)"),
+        *("datetimeoffset(7)", "char(5)", "nchar(5)", CODE_PAGE, "nvarchar(20)", "nvarchar(max)", "text", "ntext"),
+        *("binary(8)", "varbinary(max)", "image", "uniqueidentifier", "timestamp", "xml", "json", "vector(3)"),
+        *("hierarchyid", "geometry", "geography"),
+    )
+)
+SOME_DECIMAL = pa.array([Decimal(1)])
+ARRAYS = {
+    "date": pa.array([date(1, 1, 1)]),
+    "time": pa.array([time(23, 59, 59, 999999)]),
+    "timestamp": pa.array([datetime(9999, 12, 31, 23, 59, 59, 999999)], pa.timestamp("us")),
+    "timestamptz": pa.array([datetime(2024, 1, 1, tzinfo=timezone.utc)], pa.timestamp("us", "UTC")),
+    "int16": pa.array([1], pa.int16()),
+    "int32": pa.array([1], pa.int32()),
+    "int64": pa.array([1], pa.int64()),
+    "bool": pa.array([True]),
+    "float32": pa.array([0.5], pa.float32()),
+    "float64": pa.array([0.5]),
+    "string": pa.array(["x"]),
+    "text": pa.array(["x"]),
+    "binary": pa.array([b"x"]),
+}
+
+
+MOMENTS = {
+    "time(7)": "23:59:59.9999999",
+    "datetime2(7)": "9999-12-31 23:59:59.9999999",
+    "datetimeoffset(7)": "2024-03-10 23:59:59.1234567 +05:30",
+}
+
+
+def _array(one: Column) -> pa.Array:
+    if one.type in MOMENTS:
+        return pa.array([MOMENTS[one.type]])
+    return ARRAYS.get(one.rests_as, SOME_DECIMAL).cast(arrow_type(one.rests_as))
+
+
+def write_typed(session: Session, *columns: Column) -> None:
+    arrays = [_array(one) for one in columns]
+    session.write(ODD, columns, iter([pa.RecordBatch.from_arrays(arrays, names=[one.name for one in columns])]))
+
+
+VALUES = (
+    ("tinyint", Value.of(7, Kind.INTEGER)),
+    ("datetime", Value.of("2024-01-31 10:00:00.003", Kind.TIMESTAMP)),
+    ("datetime2(7)", Value.of("2024-01-31 10:00:00.5", Kind.TIMESTAMP)),
+    ("timestamp", Value.of(2001, Kind.INTEGER)),
+    (CODE_PAGE, Value.of("it's", Kind.TEXT)),
+    ("nvarchar(max)", Value.of("it's", Kind.TEXT)),
+)
+
+SQLSERVER: dict[str, Statement] = {
+    "session_identity_of_group": Statement(lambda session: session.identity()),
+    "session_export_snapshot_not_allowed": Statement(
+        lambda session: session.export_snapshot(), answers={"d.snapshot_isolation_state": [(0, 1)]}
+    ),
+    "session_lock_timed_out": Statement(
+        lambda session: in_transaction(session, lambda: session.lock_in_transaction("tidegate value it's 7")),
+        lock_is_free=False,
+        raises=Transient,
+    ),
+    "session_is_open": Statement(lambda session: session.is_open),
+    "read_every_type_of_its_own": Statement(lambda session: read(session, *EVERY_TYPE)),
+    "read_every_type_of_its_own_as_text": Statement(lambda session: read(session, *EVERY_TYPE, as_text=True)),
+    "read_instant_back": Statement(lambda session: read(session, typed("at", "datetimeoffset(6)", Type("instant", 6)))),
+    "write_every_type_of_its_own": Statement(
+        lambda session: write_typed(session, *(one for one in EVERY_TYPE if one.type != "timestamp")),
+        answers={"COUNT_BIG(*) FROM [tidegate].[stage_": [(1,)]},
+    ),
+    "write_identity": Statement(
+        lambda session: write_typed(session, typed("id", "int")),
+        answers={"COUNT_BIG(*) FROM [tidegate].[stage_": [(1,)]},
+    ),
+    "write_every_type_where_there_is_no_bulk_copy": Statement(
+        lambda session: write_typed(session, *(one for one in EVERY_TYPE if one.type != "timestamp")),
+        answers={"COUNT_BIG(*) FROM [tidegate].[stage_": [(1,)], "DECLARE @all": [(1,)]},
+    ),
+    "write_rows_refused": Statement(
+        lambda session: write(session, *own(session, COBID)), answers={"INSERT INTO": 8115}, raises=ValueProblem
+    ),
+    "write_rows_after_somebody_died": Statement(
+        lambda session: write(session, *own(session, COBID)), answers={"FROM sys.tables AS t\nWHERE": [("stage_0",)]}
+    ),
+    "partition_texts_of_code_page": Statement(lambda session: counts(session, typed("code", CODE_PAGE), TEXTS)),
+    "partition_delete_by_its_own_types": Statement(
+        lambda session: [
+            session.execute(partitions.delete_value(ODD, typed("p", declared), value)) for declared, value in VALUES
+        ]
+    ),
+}

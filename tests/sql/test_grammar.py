@@ -1,0 +1,35 @@
+"""Every statement that SQL Server gets from us, read by Microsoft's own parser. Parsing is not running."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from kit.scriptdom import NoScriptDom, problems
+
+STATEMENTS = sorted((Path(__file__).parent / "golden" / "sqlserver").glob("*.sql"))
+OLDEST = 2016
+
+
+@pytest.fixture(scope="module", autouse=True)
+def parser() -> None:
+    try:
+        problems("SELECT 1")
+    except NoScriptDom as absence:
+        if os.environ.get("TIDEGATE_TEST_EVERYTHING"):
+            raise
+        pytest.skip(str(absence))
+
+
+@pytest.mark.parametrize("path", STATEMENTS, ids=lambda path: path.stem)
+def test_a_statement_is_t_sql_of_the_oldest_server_that_we_know(path: Path):
+    text = path.read_text()
+
+    assert problems(text, year=OLDEST) == []
+    assert "\nGO\n" not in f"\n{text}\n", "GO is a word of clients, not of T-SQL"
+
+
+def test_there_are_statements_to_read():
+    assert len(STATEMENTS) > 50

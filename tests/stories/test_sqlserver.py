@@ -1,0 +1,118 @@
+"""The stories of every pair of databases once more, with SQL Server at one end or at both.
+
+They need a server that speaks TDS (`TIDEGATE_TEST_SQLSERVER`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from conformance.servers import sqlserver
+from conformance.servers.postgresql import Absent
+from kit import processes, sides
+from kit.processes import wait_until
+from kit.project import FIVE_DAYS, Story
+from kit.sides import ask, sessions_of
+from kit.summary import GAPS, RAN
+from stories.test_databases import (
+    run_until_killed,
+    test_a_column_comes_and_another_grows,
+    test_a_second_run_is_told_who_holds_the_table,
+    test_day_after_day,
+    test_the_ledger_may_be_lost_too,
+    test_verify_finds_what_somebody_changed,
+    test_what_is_lost_heals,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from kit.mariadb import MariaDb
+    from tidegate.demo.embedded import EmbeddedPostgres
+
+__all__ = [
+    "test_a_column_comes_and_another_grows",
+    "test_a_second_run_is_told_who_holds_the_table",
+    "test_day_after_day",
+    "test_the_ledger_may_be_lost_too",
+    "test_verify_finds_what_somebody_changed",
+    "test_what_is_lost_heals",
+]
+pytestmark = [pytest.mark.postgres, pytest.mark.mysql, pytest.mark.spark]
+
+PAIRS = [
+    ("sqlserver", "sqlserver"),
+    ("sqlserver", "postgresql"),
+    ("postgresql", "sqlserver"),
+    ("mysql", "sqlserver"),
+]
+CASES = ["published", "task about to commit", "task committed"]
+Stories = Callable[[str, str], Story]
+
+
+@pytest.fixture(scope="module")
+def server(request: pytest.FixtureRequest) -> Iterator[sqlserver.Server | Absent]:
+    with ExitStack() as stack:
+        try:
+            found = stack.enter_context(sqlserver.running())
+        except Absent as absence:
+            yield absence
+            return
+        request.config.stash[RAN][found.name] = found.version
+        yield found
+
+
+@pytest.fixture
+def stories(server: Any, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stories]:
+    """Makes stories with databases of their own, on the servers that are named."""
+    if isinstance(server, Absent):
+        request.config.stash[GAPS][str(server)] += 1
+        pytest.skip(str(server))
+    spark: SparkSession = request.getfixturevalue("spark")
+    with ExitStack() as databases:
+
+        def database(kind: str) -> str:
+            if kind == "sqlserver":
+                return str(databases.enter_context(server.database()))
+            other: EmbeddedPostgres | MariaDb = request.getfixturevalue(
+                {"mysql": "mariadb", "postgresql": "postgres"}[kind]
+            )
+            name = f"tds_{next(_NUMBERS)}"
+            databases.callback(other.drop_database, name)
+            return other.create_database(name)
+
+        def make(source: str, target: str) -> Story:
+            story = Story(database(source), database(target), tmp_path_factory.mktemp("lake"), spark)
+            sides.create(story.source)
+            story.fill(*FIVE_DAYS)
+            return story
+
+        yield make
+
+
+_NUMBERS = iter(range(1000))
+
+
+@pytest.fixture(params=PAIRS, ids=" to ".join)
+def story(stories: Stories, request: pytest.FixtureRequest) -> Story:
+    return stories(*request.param)
+
+
+@pytest.mark.skipif(not processes.CAN_SEE, reason="finds processes through /proc")
+@pytest.mark.parametrize("place", CASES)
+def test_a_run_that_is_killed_there_loses_nothing(stories: Stories, place: str, tmp_path: Path):
+    story = stories("sqlserver", "sqlserver")
+    run = run_until_killed(story, tmp_path, place)
+    assert run.returncode == -9, f"the run came to its end: {run.returncode}"
+    wait_until(lambda: not sessions_of(story.target), "the dead run let go")
+
+    story.run()
+
+    story.assert_in_step(*FIVE_DAYS)
+    left = ask(story.target, "SELECT name FROM sys.tables WHERE name LIKE 'stage[_]%'")
+    assert left == [], "the stage of the dead was dropped"

@@ -1,0 +1,224 @@
+"""Rows on their way into a stage of SQL Server and out of its driver, which is not needed here."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, time, timezone
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+
+from tidegate.databases.sqlserver.rows import decoded, literals, stage_types, staged
+from tidegate.databases.sqlserver.types import declare, holds, partition_kind, spelled
+from tidegate.errors import ValueProblem
+from tidegate.model.columns import Column
+from tidegate.model.types import Type, takes
+from tidegate.model.values import Kind
+from tidegate.rows.arrow import arrow_schema
+
+
+def column(declared: str, stands_for: Type | None = None) -> Column:
+    held = holds(declared)
+    return Column("c", declared, (stands_for or held).rests_as, holds=held, database="sqlserver", stands_for=stands_for)
+
+
+def brought(declared: str, values: pa.Array, stands_for: Type | None = None) -> list[object]:
+    batch = pa.record_batch({"c": values})
+    (found,) = staged(iter([batch]), [column(declared, stands_for)], "t")
+    return list(found.column(0).to_pylist())
+
+
+def read(declared: str, values: pa.Array, stands_for: Type | None = None, *, as_text: bool = False) -> list[object]:
+    one = column(declared, stands_for)
+    schema = arrow_schema([one], ["c"] if as_text else [])
+    return list(decoded(pa.record_batch({"c": values}), [one], schema).column(0).to_pylist())
+
+
+# Into a stage
+
+
+@pytest.mark.parametrize(
+    ("declared", "values", "texts"),
+    [
+        ("date", pa.array([date(1, 1, 1), date(9999, 12, 31)]), ["0001-01-01", "9999-12-31"]),
+        ("time(6)", pa.array([time(23, 59, 59, 999999)]), ["23:59:59.999999"]),
+        ("datetime2(6)", pa.array([datetime(1, 1, 1, 0, 0, 0, 1)]), ["0001-01-01 00:00:00.000001"]),
+        ("datetime", pa.array([datetime(1753, 1, 1, 0, 0, 0, 3000)]), ["1753-01-01 00:00:00.003"]),
+        ("smalldatetime", pa.array([datetime(2079, 6, 6, 23, 59)]), ["2079-06-06 23:59:00.000"]),
+        ("datetime2(7)", pa.array(["9999-12-31 23:59:59.9999999"]), ["9999-12-31 23:59:59.9999999"]),
+        ("datetimeoffset(7)", pa.array(["2024-03-10 23:59:59.5 +05:30"]), ["2024-03-10 23:59:59.5 +05:30"]),
+    ],
+)
+def test_moments_are_staged_as_text(declared: str, values: pa.Array, texts: list[str]):
+    assert brought(declared, values) == texts
+    assert stage_types([column(declared)], pa.schema([("c", values.type)])) == ["varchar(50)"]
+
+
+def test_an_instant_is_staged_with_its_offset_however_it_rests():
+    moment = pa.array([datetime(2024, 1, 1, 7, tzinfo=timezone.utc)], pa.timestamp("us", "UTC"))
+
+    assert brought("datetimeoffset(6)", moment, Type("instant", 6)) == ["2024-01-01 07:00:00.000000 +00:00"]
+    assert brought("datetimeoffset(6)", pa.array(["2024-01-01 07:00:00+00"]), Type("instant", 6)) == [
+        "2024-01-01 07:00:00 +00:00"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("declared", "values"),
+    [
+        ("date", pa.array(["infinity"])),
+        ("date", pa.array(["0044-03-15 BC"])),
+        ("date", pa.array([3_000_000], pa.int32()).cast(pa.date32())),
+        ("date", pa.array(["0000-00-00"])),
+        ("time(6)", pa.array(["24:00:00"])),
+        ("time(6)", pa.array(["-01:00:00"])),
+        ("datetime2(6)", pa.array(["-infinity"])),
+        ("datetimeoffset(6)", pa.array(["infinity"])),
+        ("decimal(18,2)", pa.array(["NaN"])),
+        ("float", pa.array([float("nan")])),
+        ("real", pa.array([float("inf")], pa.float32())),
+        ("float", pa.array(["Infinity"])),
+        ("bit", pa.array([2], pa.int16())),
+    ],
+)
+def test_what_has_no_room_is_refused_by_the_name_of_its_column(declared: str, values: pa.Array):
+    with pytest.raises(ValueProblem, match=r"t: column c has no room in the target for a value that came: "):
+        brought(declared, values)
+
+
+def test_nulls_and_emptiness_are_no_trouble():
+    for declared in ("date", "time(6)", "decimal(18,2)", "float", "bit", "nvarchar(max)"):
+        assert brought(declared, pa.array([None], pa.string())) == [None]
+    assert brought("nvarchar(max)", pa.array(["", None])) == ["", None]
+    assert brought("float", pa.array([], pa.float64())) == []
+
+
+def test_the_types_of_a_stage_follow_what_comes():
+    schema = pa.schema(
+        [("a", pa.int16()), ("b", pa.decimal128(38, 18)), ("c", pa.string()), ("d", pa.binary()), ("e", pa.bool_())]
+    )
+    columns = [column(kind) for kind in ("tinyint", "decimal(38,18)", "nvarchar(5)", "image", "bit")]
+
+    assert stage_types(columns, schema) == ["smallint", "decimal(38,18)", "nvarchar(max)", "varbinary(max)", "bit"]
+
+
+def test_literals_for_a_server_without_bulk_copies():
+    batch = pa.record_batch(
+        {
+            "a": pa.array([1, None], pa.int64()),
+            "b": pa.array(["it's 山", None]),
+            "c": pa.array([b"\x00\xff", b""]),
+            "d": pa.array([Decimal("1E-18"), None], pa.decimal128(38, 18)),
+            "e": pa.array([-0.0, 1e300]),
+            "f": pa.array([True, None]),
+        }
+    )
+
+    assert list(literals(batch)) == [
+        "(1, N'it''s 山', 0x00ff, 0.000000000000000001, N'-0.0', 1), (NULL, NULL, 0x, NULL, N'1e+300', NULL)"
+    ]
+
+
+def test_a_statement_has_a_thousand_rows_at_most():
+    pieces = list(literals(pa.record_batch({"a": pa.array(range(2001))})))
+
+    assert [piece.count("(") for piece in pieces] == [1000, 1000, 1]
+
+
+# Out of the driver
+
+
+@pytest.mark.parametrize(
+    ("declared", "given", "found"),
+    [
+        ("tinyint", pa.array([255], pa.uint8()), [255]),
+        ("nvarchar(20)", pa.array(["", None, "山"], pa.large_string()), ["", None, "山"]),
+        ("varbinary(20)", pa.array([b"\x00"], pa.large_binary()), [b"\x00"]),
+        ("time(6)", pa.array([1_000], pa.time64("ns")), [time(0, 0, 0, 1)]),
+        ("datetime2(7)", pa.array(["2024-01-01 07:00:00.5000000"]), ["2024-01-01 07:00:00.5"]),
+        ("datetime2(7)", pa.array(["2024-01-10 00:00:00.0000000"]), ["2024-01-10 00:00:00"]),
+        ("datetimeoffset(7)", pa.array(["2024-01-01 07:00:00.1000000 +05:30"]), ["2024-01-01 07:00:00.1 +05:30"]),
+        ("datetimeoffset(0)", pa.array(["2024-01-01 07:00:00 -11:00"]), ["2024-01-01 07:00:00 -11:00"]),
+    ],
+)
+def test_what_the_driver_gives_becomes_what_rests(declared: str, given: pa.Array, found: list[object]):
+    assert read(declared, given) == found
+
+
+def test_bytes_as_text():
+    assert read("varbinary(20)", pa.array([b"\x00\xff"], pa.large_binary()), as_text=True) == ["\\x00ff"]
+
+
+def test_a_text_that_stands_for_a_filled_one_is_filled_up_again():
+    stands_for = Type("char", 4)
+
+    assert brought("nvarchar(8)", pa.array(["🙂   ", "    "]), stands_for) == ["🙂", ""]
+    assert read("nvarchar(8)", pa.array(["🙂", ""], pa.large_string()), stands_for) == ["🙂   ", "    "]
+
+
+# Types
+
+
+@pytest.mark.parametrize(
+    ("catalog", "declared"),
+    [
+        (("nvarchar", 40, 0, 0, "Latin1_General_CI_AS"), "nvarchar(20) COLLATE Latin1_General_CI_AS"),
+        (("nvarchar", -1, 0, 0, "X"), "nvarchar(max) COLLATE X"),
+        (("varbinary", -1, 0, 0, None), "varbinary(max)"),
+        (("decimal", 17, 38, 18, None), "decimal(38,18)"),
+        (("datetime2", 8, 27, 7, None), "datetime2(7)"),
+        (("int", 4, 10, 0, None), "int"),
+        (("sysname", 256, 0, 0, None), "sysname"),
+    ],
+)
+def test_a_type_is_spelled_as_ddl_has_it(catalog: tuple[str, int, int, int, str | None], declared: str):
+    assert spelled(*catalog) == declared
+
+
+@pytest.mark.parametrize(
+    ("family", "declared"),
+    [
+        (Type("string", 20), "nvarchar(40) COLLATE Latin1_General_100_BIN2"),
+        (Type("string"), "nvarchar(max) COLLATE Latin1_General_100_BIN2"),
+        (Type("decimal", 65, 30), "nvarchar(max) COLLATE Latin1_General_100_BIN2"),
+        (Type("decimal", 38, 38), "decimal(38,38)"),
+        (Type("uint64"), "decimal(20,0)"),
+        (Type("flag"), "smallint"),
+        (Type("instant", 6), "datetimeoffset(6)"),
+        (Type("clock", 3), "time(3)"),
+        (Type("binary"), "varbinary(max)"),
+        (Type("padded", 8), "binary(8)"),
+        (Type("local", spelling="inet"), "nvarchar(max) COLLATE Latin1_General_100_BIN2"),
+    ],
+)
+def test_values_of_other_databases_get_a_type_that_takes_them(family: Type, declared: str):
+    assert declare(Column("c", "x", family.rests_as, holds=family)).type == declared
+
+
+def test_steps_and_offsets_go_one_way_only():
+    ticks, minutes = holds("datetime"), holds("smalldatetime")
+
+    assert (ticks.rests_as, minutes.rests_as, holds("datetime2(7)").rests_as) == ("timestamp", "timestamp", "text")
+    assert takes(Type("timestamp", 6), ticks) == takes(Type("timestamp", 6), minutes) == "wider"
+    assert takes(Type("timestamp", 0), ticks) == "widen"
+    assert takes(ticks, Type("timestamp", 3)) == takes(minutes, ticks) == ""
+    assert takes(holds("datetimeoffset(7)"), Type("instant", 6)) == "wider"
+    assert takes(Type("instant", 6), holds("datetimeoffset(6)")) == ""
+
+
+@pytest.mark.parametrize(
+    ("declared", "kind"),
+    [
+        ("int", Kind.INTEGER),
+        ("rowversion", Kind.INTEGER),
+        ("money", Kind.DECIMAL),
+        ("datetime", Kind.TIMESTAMP),
+        ("nchar(5)", Kind.TEXT),
+        ("bit", None),
+        ("uniqueidentifier", None),
+        ("datetimeoffset(7)", None),
+        ("ntext", None),
+    ],
+)
+def test_a_partition_column_needs_an_order_that_its_text_has(declared: str, kind: Kind | None):
+    assert partition_kind(column(declared)) is kind
