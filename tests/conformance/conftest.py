@@ -260,11 +260,14 @@ class Roads:
         families, traveller = FROM[road.source]
         # The PostgreSQL of the wheel was built without XML.
         lacks_xml = road.target == "postgresql" and "xml" not in self.postgresql.abilities
-        return [
+        found = [
             traveller(sample, road.target)
             for sample in families[family]
             if not sample.missing_on(server) and not (lacks_xml and sample.type == "xml")
         ]
+        # SQL Server has U+0000 in its texts, a compatible server that is PostgreSQL inside has not.
+        lacks_nul = road.target == "sqlserver" and "nul" not in getattr(self.sqlserver, "abilities", ())
+        return [one.without("\0") for one in found] if lacks_nul else found
 
     def happened(self, road: Road, family: str) -> list[Outcome]:
         """What became of a family on this road; they travel once."""

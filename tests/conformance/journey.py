@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 from typing import Any, ClassVar
@@ -60,6 +60,12 @@ class Traveller:
     form: str
     kept: tuple[Given, ...]
     never: tuple[tuple[Given, str], ...] = ()
+
+    def without(self, character: str) -> Traveller:
+        """Only those without this character in a text."""
+        kept = tuple(one for one in self.kept if not (isinstance(one, str) and character in one))
+        never = tuple(one for one in self.never if not (isinstance(one[0], str) and character in one[0]))
+        return replace(self, kept=kept, never=never)
 
 
 @dataclass
@@ -366,9 +372,12 @@ _FORMS = {
     "public.shorter": "text",
     "public.cents": "number",
 }
-_TOO_WIDE_FOR_SQLSERVER = ("numeric(39,0)", "numeric(50,10)", "numeric(65,30)")
-_TOO_WIDE = ("numeric", "numeric(38,38)", "numeric(1000,500)", "numeric(5,-2)", "numeric(2,5)")
-"""DECIMAL of MySQL has 65 digits, 30 of them behind the point: these travel as text."""
+_NO_DECIMALS = ("numeric", "numeric(1000,500)", "numeric(5,-2)", "numeric(2,5)")
+_TOO_WIDE = {
+    "mysql": (*_NO_DECIMALS, "numeric(38,38)"),
+    "sqlserver": (*_NO_DECIMALS, "numeric(39,0)", "numeric(50,10)"),
+}
+"""DECIMAL of MySQL has 65 digits, 30 of them behind the point, that of SQL Server 38: these travel as text."""
 _NO_ROOM = {
     "mysql": {
         "number": "DECIMAL has no NaN",
@@ -392,8 +401,7 @@ _UNUSUAL_FLOATS = {"mysql": ("NaN", "Infinity", "-Infinity", "-0"), "sqlserver":
 def from_postgresql(sample: postgresql.Sample, target: str) -> Traveller:
     bare = re.sub(r"\(.*?\)", "", sample.type)
     form = _FORMS.get(bare, "native")
-    too_wide = _TOO_WIDE if target == "mysql" else (*_TOO_WIDE, *_TOO_WIDE_FOR_SQLSERVER)
-    if target == "postgresql" or sample.type in too_wide or sample.type == "bpchar":
+    if target == "postgresql" or sample.type in _TOO_WIDE[target] or sample.type == "bpchar":
         form = "text" if sample.seen_as and target == "postgresql" else "native"
     values = [*sample.values, *sample.odd]
     has_room = [value for value in values if not _lacks_room(form, value, sample, target)]
@@ -417,6 +425,8 @@ def from_sqlserver(sample: sqlserver.Sample, target: str) -> Traveller:
 
 def from_mysql(sample: mariadb.Sample, target: str) -> Traveller:
     if target == "mysql":
+        return Traveller(sample.type, sample.form, (*sample.values, *(value for value, _ in sample.never), None))
+    if target == "sqlserver" and sample.form == "text":  # its texts have room for U+0000
         return Traveller(sample.type, sample.form, (*sample.values, *(value for value, _ in sample.never), None))
     return Traveller(sample.type, sample.form, (*sample.values, None), sample.never)
 

@@ -6,6 +6,7 @@ Facts that shape this file
  * sys.partitions counts rows without reading them, roughly.
  * A filtered, disabled or columnstore index cannot tell the next greater value of its first column.
  * The partitioning column of an index that does not name it stands there with key_ordinal 0.
+ * A compatible server has names in small letters in sys.*, and as they were written in INFORMATION_SCHEMA.
  * Masked columns give masks to logins without UNMASK, encrypted ones give ciphers.
 """
 
@@ -20,15 +21,16 @@ from tidegate.model.columns import Column, Shape
 from tidegate.model.names import TableName
 from tidegate.sql.text import Dialect, Literal, Name, Sql, render, sql
 
-SPELLINGS = """
+_NAMES = """
+SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE FROM INFORMATION_SCHEMA.TABLES
+"""
+_NUMBERS = """
 SELECT SCHEMA_NAME(t.schema_id), t.name, t.object_id FROM sys.tables AS t WHERE t.is_ms_shipped = 0
 UNION ALL
 SELECT SCHEMA_NAME(v.schema_id), v.name, v.object_id FROM sys.views AS v WHERE v.is_ms_shipped = 0
 """
-_TABLES = """
-SELECT SCHEMA_NAME(t.schema_id) AS its_schema, t.name FROM sys.tables AS t
-WHERE t.is_ms_shipped = 0 AND SCHEMA_NAME(t.schema_id) NOT IN ('tidegate', 'cdc', 'sys')
-ORDER BY its_schema, t.name
+_COLUMN_NAMES = """
+SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME FROM INFORMATION_SCHEMA.COLUMNS WHERE TABLE_NAME IN ({names})
 """
 _COLUMNS = """
 SELECT c.object_id, c.name, ut.name, COALESCE(bt.name, ut.name), ut.is_user_defined, c.max_length, c.precision, c.scale,
@@ -82,19 +84,38 @@ SELECT d.snapshot_isolation_state, d.is_read_committed_snapshot_on FROM sys.data
 """
 
 
-def tables() -> Sql:
-    return sql(_TABLES.strip())
+def listing() -> list[Sql]:
+    """Every table and view by its name, and its number by a name that may have lost its case."""
+    return [sql(_NAMES.strip()), sql(_NUMBERS.strip())]
+
+
+def numbered(names: Iterable[Any], numbers: Iterable[Any]) -> dict[TableName, int]:
+    known = {TableName(schema, name): number for schema, name, number in numbers}
+    by_case = {str(name).casefold(): number for name, number in known.items()}
+    found = {name: known.get(name, by_case.get(str(name).casefold())) for name in map(_table, names)}
+    return {name: number for name, number in found.items() if number is not None}
+
+
+def users_own(names: Iterable[Any]) -> list[TableName]:
+    """Tables, neither views nor ours nor the server's."""
+    own = ("tidegate", "cdc", "sys", "INFORMATION_SCHEMA")
+    return sorted(_table(row) for row in names if row[2] == "BASE TABLE" and row[0] not in own)
+
+
+def _table(row: Any) -> TableName:
+    return TableName(str(row[0]), str(row[1]))
 
 
 def questions(tables: dict[int, TableName], dialect: Dialect) -> list[Sql]:
-    """About columns, about indexes, about all else, and what may be read."""
+    """About columns, about indexes, about all else, what may be read, and how columns are spelled."""
     numbers = [Literal(number) for number in sorted(tables)]
     asked = [sql(text.strip(), tables=numbers) for text in (_COLUMNS, _INDEXES, _FACTS)]
     readable = [
         sql(_READABLE, number=Literal(number), name=Literal(render(Name.of(name), dialect)))
         for number, name in sorted(tables.items())
     ]
-    return [*asked, functools.reduce(lambda one, other: sql("{a} UNION ALL {b}", a=one, b=other), readable)]
+    spelled = sql(_COLUMN_NAMES.strip(), names=[Literal(name.name) for name in sorted(tables.values())])
+    return [*asked, functools.reduce(lambda one, other: sql("{a} UNION ALL {b}", a=one, b=other), readable), spelled]
 
 
 def shapes(
@@ -103,14 +124,17 @@ def shapes(
     indexes: Iterable[Any],
     facts: Iterable[Any],
     readable: Iterable[Any],
+    spellings: Iterable[Any],
     *,
     consistent: bool,
 ) -> dict[TableName, Shape]:
+    as_written = _Spelling(names, spellings)
     columns_of: dict[int, list[Column]] = {}
-    for number, *column in columns:
-        columns_of.setdefault(number, []).append(_column(*column))
+    for number, name, *column in columns:
+        columns_of.setdefault(number, []).append(_column(as_written.of(number, name), *column))
     keys: dict[int, dict[int, list[Any]]] = {}
-    for number, index, *part in indexes:
+    for number, index, is_primary, is_unique, name in indexes:
+        part = (is_primary, is_unique, as_written.of(number, name))
         keys.setdefault(number, {}).setdefault(index, []).append(part)
     known: dict[int, dict[str, list[str]]] = {}
     for number, fact, value in (*facts, *readable):
@@ -119,6 +143,21 @@ def shapes(
         names[number]: _shape(names[number], found, keys.get(number, {}), known.get(number, {}), consistent=consistent)
         for number, found in columns_of.items()
     }
+
+
+class _Spelling:
+    """The names of columns as they were written, for numbers of tables and names that may have lost their case."""
+
+    def __init__(self, tables: dict[int, TableName], spellings: Iterable[Any]) -> None:
+        self._tables = tables
+        self._exact = {(schema, table, column) for schema, table, column in spellings}
+        self._by_case = {(schema, table, column.casefold()): column for schema, table, column in self._exact}
+
+    def of(self, number: int, column: str) -> str:
+        table = self._tables[number]
+        if (table.schema, table.name, column) in self._exact:
+            return column
+        return str(self._by_case.get((table.schema, table.name, column.casefold()), column))
 
 
 def _shape(

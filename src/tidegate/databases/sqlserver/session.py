@@ -151,7 +151,7 @@ class SqlServerSession(Session):
         return told if len(told) <= 200 else hashlib.sha256(told.encode()).hexdigest()
 
     def shapes(self, names: Sequence[TableName]) -> dict[TableName, Shape]:
-        numbers = {TableName(schema, table): number for schema, table, number in self._asked(catalog.SPELLINGS.strip())}
+        numbers = catalog.numbered(*map(self.query, catalog.listing()))
         real = spelled(names, numbers)
         if not real:
             return {}
@@ -166,7 +166,7 @@ class SqlServerSession(Session):
         return int(state) == _SNAPSHOTS_ALLOWED, bool(by_statement)
 
     def tables(self) -> list[TableName]:
-        return [TableName(str(schema), str(table)) for schema, table in self.query(catalog.tables())]
+        return catalog.users_own(self.query(catalog.listing()[0]))
 
     def partition_values(self, table: TableName, column: Column, *, indexed: bool, limit: int) -> list[str]:
         # An index over a text is in the order of its collation, which calls unlike texts equal.

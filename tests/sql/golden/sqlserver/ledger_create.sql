@@ -2,6 +2,7 @@ BEGIN TRANSACTION;
 DECLARE @answer int;
 EXEC @answer = sp_getapplock @Resource = N'tidegate b1f18be446c4599d ledger', @LockMode = N'Exclusive', @LockOwner = N'Transaction', @LockTimeout = 300000, @DbPrincipal = N'public';
 SELECT @answer;
+SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE FROM INFORMATION_SCHEMA.TABLES;
 SELECT SCHEMA_NAME(t.schema_id), t.name, t.object_id FROM sys.tables AS t WHERE t.is_ms_shipped = 0
 UNION ALL
 SELECT SCHEMA_NAME(v.schema_id), v.name, v.object_id FROM sys.views AS v WHERE v.is_ms_shipped = 0;

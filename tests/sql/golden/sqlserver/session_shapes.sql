@@ -1,3 +1,4 @@
+SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE FROM INFORMATION_SCHEMA.TABLES;
 SELECT SCHEMA_NAME(t.schema_id), t.name, t.object_id FROM sys.tables AS t WHERE t.is_ms_shipped = 0
 UNION ALL
 SELECT SCHEMA_NAME(v.schema_id), v.name, v.object_id FROM sys.views AS v WHERE v.is_ms_shipped = 0;
@@ -37,4 +38,5 @@ JOIN sys.index_columns AS ic
 JOIN sys.columns AS c ON c.object_id = ic.object_id AND c.column_id = ic.column_id
 WHERE i.object_id IN (7, 8) AND i.index_id IN (0, 1);
 SELECT 7, 'readable', CONVERT(nvarchar(1), HAS_PERMS_BY_NAME(N'[sales]."odd ""orders"" `of` [x] {y} 100%"', 'OBJECT', 'SELECT')) UNION ALL SELECT 8, 'readable', CONVERT(nvarchar(1), HAS_PERMS_BY_NAME(N'[dbo].[t]', 'OBJECT', 'SELECT'));
+SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME FROM INFORMATION_SCHEMA.COLUMNS WHERE TABLE_NAME IN (N't', N'odd "orders" `of` [x] {y} 100%');
 SELECT d.snapshot_isolation_state, d.is_read_committed_snapshot_on FROM sys.databases AS d WHERE d.database_id = DB_ID();

@@ -1,0 +1,84 @@
+"""Errors of SQL Server by number and, where there is none, by text; no value of a row is ever repeated."""
+
+from __future__ import annotations
+
+import pytest
+
+from tidegate.databases.sqlserver.failures import is_lost, not_taken, ours, unreachable
+from tidegate.errors import DatabaseError, MissingObject, Transient, Unreachable
+from tidegate.model.columns import Column
+from tidegate.model.connection import Connection
+
+PLACE = Connection("sqlserver", "nowhere", 1433, "uat", "loader", "s3cret")
+
+
+def said(text: str) -> Exception:
+    """As the driver words it."""
+    return RuntimeError(f"Driver Error: Something; DDBC Error: [Microsoft][SQL Server]{text}")
+
+
+@pytest.mark.parametrize(
+    ("number", "text", "kind"),
+    [
+        (1205, "Transaction (Process ID 52) was deadlocked on lock resources.", Transient),
+        (1222, "Lock request time out period exceeded.", Transient),
+        (3960, "Snapshot isolation transaction aborted due to update conflict.", Transient),
+        (40613, "Database 'uat' on server 'x' is not currently available.", Transient),
+        (0, "TCP Provider: Error code 0x2746", Transient),
+        (0, "Communication link failure", Transient),
+        (33557097, "could not obtain lock: deadlock detected", Transient),
+        (208, "Invalid object name 'dbo.t'.", MissingObject),
+        (33557097, 'relation "t" does not exist', MissingObject),
+        (229, "The SELECT permission was denied on the object 't'.", DatabaseError),
+        (9002, "The transaction log for database 'uat' is full.", DatabaseError),
+        (2627, "Violation of PRIMARY KEY constraint 'pk'. The duplicate key value is (Doe, 42).", DatabaseError),
+        (8134, "Divide by zero error encountered.", DatabaseError),
+    ],
+)
+def test_an_error_is_sorted(number: int, text: str, kind: type[DatabaseError]):
+    assert type(ours(said(text), number, PLACE)) is kind
+
+
+def test_no_value_is_repeated():
+    duplicate = ours(said("Violation of UNIQUE KEY constraint 'u'. The duplicate key value is (Doe, 42)."), 2627, PLACE)
+    refused = not_taken(
+        "t", [Column("a", "int", "int32")], said("Conversion failed when converting 'Doe' to data type int."), 245
+    )
+
+    assert "Doe" not in str(duplicate) + str(refused)
+    assert "(error 2627)" in str(duplicate)
+    assert "no room in the target" in str(refused)
+
+
+def test_a_column_that_the_server_names_is_named():
+    problem = said(
+        "String or binary data would be truncated in table 'uat.dbo.t', column 'note'. Truncated value: 'Doe'."
+    )
+
+    refused = str(not_taken("t", [Column("note", "nvarchar(1)", "string")], problem, 2628))
+
+    assert "column note has no room" in refused
+    assert "Doe" not in refused
+
+
+@pytest.mark.parametrize(
+    ("text", "remedy"),
+    [
+        ("Login failed for user 'loader'.", "Check user and password"),
+        ('Cannot open database "uat" requested by the login.', "Check the name of the database"),
+        ("SSL Provider: [error:0A000086:SSL routines::certificate verify failed]", "HostNameInCertificate"),
+        ("SSL Provider: [error:0A000086:SSL routines::certificate verify failed]", "TrustServerCertificate=yes"),
+        ("Named Pipes Provider: Could not open a connection", "Check host and port"),
+    ],
+)
+def test_what_to_look_at_when_there_is_no_connection(text: str, remedy: str):
+    problem = unreachable(said(text), PLACE)
+
+    assert isinstance(problem, Unreachable)
+    assert remedy in problem.remedy
+    assert "s3cret" not in str(problem)
+
+
+def test_a_lost_connection_is_told_from_a_refusal():
+    assert is_lost(said("TCP Provider: An existing connection was forcibly closed"))
+    assert not is_lost(said("Invalid object name 'dbo.t'."))
