@@ -200,6 +200,7 @@ class SqlServerRecorder(Recorder):
             fetchone=lambda: answered[-1][0],
             arrow_batch=lambda rows: SimpleNamespace(num_rows=0),
             bulkcopy_arrow=self._copy,
+            nextset=lambda: False,
             rowcount=2,
         )
 

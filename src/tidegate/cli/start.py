@@ -46,7 +46,8 @@ def init(
     proposed = propose_file(source, target, lake, patterns)
     path.write_text(proposed.text, encoding="utf-8")
     lines = [
-        f"{path}: {proposed.tables} tables proposed, {proposed.others} others named with the reason why not",
+        f"{path}: {proposed.tables} of {proposed.tables + proposed.others} tables proposed, the others with the reason"
+        " why not",
         *proposed.notes,
     ]
     facts = {

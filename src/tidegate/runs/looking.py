@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from tidegate.state.ledger import Ledger
 
 MOST_VALUES = 100_000
 MOST_COUNTED = 200
+MOST_IN_A_STATEMENT = 1000
 LONGEST_VALUE = 400
 
 
@@ -151,18 +152,28 @@ def _look_back(count: int, settled: list[Value], entries: dict[Value, LedgerEntr
 
 
 def _count_source(table: ResolvedTable, source: Session, values: list[Value]) -> dict[Value, SourceValue]:
-    if not values:
-        return {}
     watched = table.restatement_column
-    rows = source.query(partitions.counts(table.source.name, table.column, values, watched))
+    rows = [
+        row
+        for some in _some_at_once(values)
+        for row in source.query(partitions.counts(table.source.name, table.column, some, watched))
+    ]
     return {Value.of(text, table.kind): SourceValue(_number(count), _text(greatest)) for text, count, greatest in rows}
 
 
 def _count_target(table: ResolvedTable, target: Session, values: list[Value]) -> dict[Value, int]:
-    if not values:
-        return {}
-    rows = target.query(partitions.counts(table.target_name, table.target_column, values, None))
+    rows = [
+        row
+        for some in _some_at_once(values)
+        for row in target.query(partitions.counts(table.target_name, table.target_column, some, None))
+    ]
     return {Value.of(text, table.kind): _number(count) for text, count, _ in rows}
+
+
+def _some_at_once(values: list[Value]) -> Iterator[list[Value]]:
+    """As many as a server takes in one statement without complaint."""
+    for begin in range(0, len(values), MOST_IN_A_STATEMENT):
+        yield values[begin : begin + MOST_IN_A_STATEMENT]
 
 
 # The lake

@@ -35,7 +35,8 @@ _TEXTS = (
 )
 _LOST = re.compile(
     r"communication link|connection (was|is|has been)? ?(lost|broken|closed|reset|terminated|refused|aborted)"
-    r"|broken pipe|end of (file|stream)|unexpected eof|tcp provider|not connected|administrator command|shutting down"
+    r"|closed connection|broken pipe|end of (file|stream)|unexpected eof|tcp provider|not connected"
+    r"|administrator command|shutting down"
     r"|timed out",
     re.IGNORECASE,
 )

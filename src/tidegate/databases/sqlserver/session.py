@@ -12,6 +12,7 @@ Facts that shape this file
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
@@ -63,7 +64,7 @@ class SqlServerSession(Session):
         self._connection = database.connection
         try:
             self._driver = mssql_python.connect(login, autocommit=True, timeout=login_timeout)
-            self._driver.timeout = int(query_timeout or 0)
+            self._driver.timeout = math.ceil(query_timeout or 0)
             self._done(_SETTINGS.strip().format(lock_timeout=int(lock_timeout)))
         except TidegateError:
             raise
@@ -87,9 +88,17 @@ class SqlServerSession(Session):
         return self._done(render(statement, DIALECT))
 
     def _done(self, text: str) -> int:
-        with self._translated(), self._driver.cursor() as cursor:
+        with self._translated():
+            return self._ran(text)
+
+    def _ran(self, text: str) -> int:
+        """Hears all answers: an error may come with the last one, and a trigger counts before its statement does."""
+        with self._driver.cursor() as cursor:
             cursor.execute(text)
-            return max(int(cursor.rowcount), 0)
+            rows = int(cursor.rowcount)
+            while cursor.nextset():
+                rows = int(cursor.rowcount) if cursor.rowcount >= 0 else rows
+            return max(rows, 0)
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
@@ -119,8 +128,11 @@ class SqlServerSession(Session):
             self._roll_back()
             raise
         try:
-            self._done("COMMIT TRANSACTION")
-        except Transient:
+            self._ran("COMMIT TRANSACTION")
+        except Exception as problem:
+            number = self._number(problem)
+            if number:  # the server said no, and said why
+                raise ours(problem, number, self._connection) from None
             raise OutcomeUnknown(
                 f"{self._connection.display}: the connection was lost while a commit was under way.",
                 "Either all of the transaction is there or nothing.",
@@ -227,9 +239,7 @@ class SqlServerSession(Session):
     def insert(self, statement: Sql, table: TableName, columns: Sequence[Column]) -> int:
         """Raises ValueProblem where the server refuses a value."""
         try:
-            with self._driver.cursor() as cursor:
-                cursor.execute(render(statement, DIALECT))
-                return int(cursor.rowcount)
+            return self._ran(render(statement, DIALECT))
         except Exception as problem:
             number = self._number(problem)
             if number in NO_ROOM_IN_COLUMN:
