@@ -123,7 +123,7 @@ class FilebaseDialect(Dialect):
     def typed(self, quoted: str, column_type: str) -> str:
         return f"CAST({quoted} AS INTEGER)" if holds(column_type).is_integer else quoted
 
-    def exactly(self, column: str) -> str:
+    def exactly(self, column: str, column_type: str = "") -> str:
         return f"{column} COLLATE BINARY"
 
     def among(self, column: str, values: Sequence[Literal]) -> str:
