@@ -201,6 +201,7 @@ class SqlServerRecorder(Recorder):
             arrow_batch=lambda rows: SimpleNamespace(num_rows=0),
             bulkcopy_arrow=self._copy,
             nextset=lambda: False,
+            description=[("column",)],
             rowcount=2,
         )
 

@@ -79,7 +79,9 @@ class SqlServerSession(Session):
     def _asked(self, text: str) -> list[tuple[Any, ...]]:
         with self._translated(), self._driver.cursor() as cursor:
             cursor.execute(text)
-            return [tuple(row) for row in cursor.fetchall()]
+            while not cursor.description and cursor.nextset():
+                pass  # a batch may answer with counts and messages before its rows
+            return [tuple(row) for row in cursor.fetchall()] if cursor.description else []
 
     def texts_of_user(self, query: str) -> list[str | None]:
         return [None if row[0] is None else str(row[0]) for row in self._asked(query)]
@@ -274,7 +276,7 @@ class SqlServerSession(Session):
                 "EXEC @answer = sp_getapplock @Resource = {name}, @LockMode = {mode}, @LockOwner = {owner},"
                 " @LockTimeout = {wait}, @DbPrincipal = {everybody};\n"
                 "SELECT @answer",
-                name=_lock_name(name),
+                name=self._lock_name(name),
                 mode=Literal("Exclusive"),
                 owner=Literal(owner),
                 wait=Literal(wait),
@@ -287,17 +289,17 @@ class SqlServerSession(Session):
         self.execute(
             sql(
                 "EXEC sp_releaseapplock @Resource = {name}, @LockOwner = {owner}, @DbPrincipal = {everybody}",
-                name=_lock_name(name),
+                name=self._lock_name(name),
                 owner=Literal("Session"),
                 everybody=Literal("public"),
             )
         )
 
-
-def _lock_name(name: str) -> Literal:
-    """Readable, and told from every other one of 255 characters."""
-    digest = hashlib.sha256(name.encode()).hexdigest()[:16]
-    return Literal(f"tidegate {digest} {name.removeprefix('tidegate ')[:200]}")
+    def _lock_name(self, name: str) -> Literal:
+        """Readable, and told from every other one of 255 characters. A compatible server has one list for all of its
+        databases, so theirs is in it."""
+        digest = hashlib.sha256(f"{self._connection.database.casefold()} {name}".encode()).hexdigest()[:16]
+        return Literal(f"tidegate {digest} {name.removeprefix('tidegate ')[:200]}")
 
 
 class _Counted:

@@ -1,6 +1,6 @@
 BEGIN TRANSACTION;
 DECLARE @answer int;
-EXEC @answer = sp_getapplock @Resource = N'tidegate b1f18be446c4599d ledger', @LockMode = N'Exclusive', @LockOwner = N'Transaction', @LockTimeout = 300000, @DbPrincipal = N'public';
+EXEC @answer = sp_getapplock @Resource = N'tidegate a1ecd13cd58018c8 ledger', @LockMode = N'Exclusive', @LockOwner = N'Transaction', @LockTimeout = 300000, @DbPrincipal = N'public';
 SELECT @answer;
 SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE FROM INFORMATION_SCHEMA.TABLES;
 SELECT SCHEMA_NAME(t.schema_id), t.name, t.object_id FROM sys.tables AS t WHERE t.is_ms_shipped = 0

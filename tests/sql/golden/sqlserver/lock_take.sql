@@ -1,5 +1,5 @@
 DECLARE @answer int;
-EXEC @answer = sp_getapplock @Resource = N'tidegate b58133951ee11712 table it''s', @LockMode = N'Exclusive', @LockOwner = N'Session', @LockTimeout = 0, @DbPrincipal = N'public';
+EXEC @answer = sp_getapplock @Resource = N'tidegate 5d6222b927ac1301 table it''s', @LockMode = N'Exclusive', @LockOwner = N'Session', @LockTimeout = 0, @DbPrincipal = N'public';
 SELECT @answer;
 DELETE FROM [tidegate].[locks] WHERE table_name = N'it''s';
 SELECT CONVERT(varchar(26), CONVERT(datetime2(6), SYSUTCDATETIME()), 121);

@@ -1,3 +1,3 @@
 DECLARE @answer int;
-EXEC @answer = sp_getapplock @Resource = N'tidegate b58133951ee11712 table it''s', @LockMode = N'Exclusive', @LockOwner = N'Session', @LockTimeout = 0, @DbPrincipal = N'public';
+EXEC @answer = sp_getapplock @Resource = N'tidegate 5d6222b927ac1301 table it''s', @LockMode = N'Exclusive', @LockOwner = N'Session', @LockTimeout = 0, @DbPrincipal = N'public';
 SELECT @answer;

@@ -1,7 +1,7 @@
 SELECT t.name FROM sys.tables AS t
 WHERE t.schema_id = SCHEMA_ID(N'tidegate') AND LEFT(t.name, 6) = N'stage_';
 DECLARE @answer int;
-EXEC @answer = sp_getapplock @Resource = N'tidegate dca7ab42dad1a3a6 tidegate.stage_1', @LockMode = N'Exclusive', @LockOwner = N'Session', @LockTimeout = 0, @DbPrincipal = N'public';
+EXEC @answer = sp_getapplock @Resource = N'tidegate 91d83825e439cf71 tidegate.stage_1', @LockMode = N'Exclusive', @LockOwner = N'Session', @LockTimeout = 0, @DbPrincipal = N'public';
 SELECT @answer;
 IF SCHEMA_ID(N'tidegate') IS NULL EXEC(N'CREATE SCHEMA [tidegate]');
 CREATE TABLE [tidegate].[stage_1] ([c0] int NULL);
@@ -16,4 +16,4 @@ SET IDENTITY_INSERT [sales]."odd ""orders"" `of` [x] {y} 100%" ON;
 INSERT INTO [sales]."odd ""orders"" `of` [x] {y} 100%" ([id]) SELECT [c0] FROM [tidegate].[stage_1];
 SET IDENTITY_INSERT [sales]."odd ""orders"" `of` [x] {y} 100%" OFF;
 DROP TABLE IF EXISTS [tidegate].[stage_1];
-EXEC sp_releaseapplock @Resource = N'tidegate dca7ab42dad1a3a6 tidegate.stage_1', @LockOwner = N'Session', @DbPrincipal = N'public';
+EXEC sp_releaseapplock @Resource = N'tidegate 91d83825e439cf71 tidegate.stage_1', @LockOwner = N'Session', @DbPrincipal = N'public';

@@ -1,12 +1,12 @@
 SELECT t.name FROM sys.tables AS t
 WHERE t.schema_id = SCHEMA_ID(N'tidegate') AND LEFT(t.name, 6) = N'stage_';
 DECLARE @answer int;
-EXEC @answer = sp_getapplock @Resource = N'tidegate 45db5c9480198734 tidegate.stage_0', @LockMode = N'Exclusive', @LockOwner = N'Session', @LockTimeout = 0, @DbPrincipal = N'public';
+EXEC @answer = sp_getapplock @Resource = N'tidegate c1099b35534b8bbc tidegate.stage_0', @LockMode = N'Exclusive', @LockOwner = N'Session', @LockTimeout = 0, @DbPrincipal = N'public';
 SELECT @answer;
 DROP TABLE IF EXISTS [tidegate].[stage_0];
-EXEC sp_releaseapplock @Resource = N'tidegate 45db5c9480198734 tidegate.stage_0', @LockOwner = N'Session', @DbPrincipal = N'public';
+EXEC sp_releaseapplock @Resource = N'tidegate c1099b35534b8bbc tidegate.stage_0', @LockOwner = N'Session', @DbPrincipal = N'public';
 DECLARE @answer int;
-EXEC @answer = sp_getapplock @Resource = N'tidegate dca7ab42dad1a3a6 tidegate.stage_1', @LockMode = N'Exclusive', @LockOwner = N'Session', @LockTimeout = 0, @DbPrincipal = N'public';
+EXEC @answer = sp_getapplock @Resource = N'tidegate 91d83825e439cf71 tidegate.stage_1', @LockMode = N'Exclusive', @LockOwner = N'Session', @LockTimeout = 0, @DbPrincipal = N'public';
 SELECT @answer;
 IF SCHEMA_ID(N'tidegate') IS NULL EXEC(N'CREATE SCHEMA [tidegate]');
 CREATE TABLE [tidegate].[stage_1] ([c0] int NULL);
@@ -20,4 +20,4 @@ SELECT LEN(@all);
 SELECT COUNT_BIG(*) FROM [tidegate].[stage_1];
 INSERT INTO [sales]."odd ""orders"" `of` [x] {y} 100%" ([cobid]) SELECT [c0] FROM [tidegate].[stage_1];
 DROP TABLE IF EXISTS [tidegate].[stage_1];
-EXEC sp_releaseapplock @Resource = N'tidegate dca7ab42dad1a3a6 tidegate.stage_1', @LockOwner = N'Session', @DbPrincipal = N'public';
+EXEC sp_releaseapplock @Resource = N'tidegate 91d83825e439cf71 tidegate.stage_1', @LockOwner = N'Session', @DbPrincipal = N'public';
