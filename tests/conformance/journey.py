@@ -428,7 +428,14 @@ def from_mysql(sample: mariadb.Sample, target: str) -> Traveller:
         return Traveller(sample.type, sample.form, (*sample.values, *(value for value, _ in sample.never), None))
     if target == "sqlserver" and sample.form == "text":  # its texts have room for U+0000
         return Traveller(sample.type, sample.form, (*sample.values, *(value for value, _ in sample.never), None))
-    return Traveller(sample.type, sample.form, (*sample.values, None), sample.never)
+    beyond = [value for value in sample.values if target == "sqlserver" and _is_beyond_a_day(sample.form, value)]
+    kept = [value for value in sample.values if value not in beyond]
+    never = (*sample.never, *((value, "time ends before 24:00") for value in beyond))
+    return Traveller(sample.type, sample.form, (*kept, None), never)
+
+
+def _is_beyond_a_day(form: str, value: Given) -> bool:
+    return form == "clock" and isinstance(value, str) and not "00" <= value[:2] <= "23"
 
 
 FROM: dict[str, tuple[dict[str, tuple[Any, ...]], Callable[[Any, str], Traveller]]] = {

@@ -50,7 +50,7 @@ class Server:
         found = {kind for kind in _TYPES if self._can(f"DECLARE @x AS TABLE (a {kind}); SELECT 1")}
         if str(self.ask(_SEVEN_DIGITS)[0][0]).endswith("1234567"):
             found.add("seven digits")
-        if self._can("SELECT LEN(N'a' + NCHAR(0) + N'b')"):
+        if self.ask("SELECT LEN(N'a' + NCHAR(0) + N'b')") == [(3,)]:
             found.add("nul")
         return frozenset(found)
 

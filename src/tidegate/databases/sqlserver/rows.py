@@ -38,6 +38,7 @@ _FORMS = {
     "real": rf"{_DIGITS}([eE][+-]?\d+)?",
     "float": rf"{_DIGITS}([eE][+-]?\d+)?",
 }
+_WITH_DAYS = ("date", "datetime", "smalldatetime", "datetime2", "datetimeoffset")
 _MOST_ROWS, _MOST_CHARACTERS = 1000, 1 << 20
 
 
@@ -175,6 +176,11 @@ def _readable(texts: pa.Array, column: Column, table: str) -> pa.Array:
     form = _FORMS.get(kind)
     if form is not None and not pc.all(pc.match_substring_regex(texts, f"^{form}$"), min_count=0).as_py():
         raise _no_room(table, column, f"it is no {kind}")
+    if kind in _WITH_DAYS:
+        try:
+            pc.utf8_slice_codeunits(texts, 0, 10).cast(pa.date32())
+        except pa.ArrowInvalid:
+            raise _no_room(table, column, "it is in no calendar") from None
     return texts
 
 
