@@ -25,6 +25,9 @@ def test_every_value_arrives_or_is_refused_by_name(
     if not tds_roads.travellers(road, family):
         gaps(f"{family}: none of its types is on the server that {road} begins at")
 
+    if family == "choices beyond the first plane" and tds_roads.sqlserver.is_compatible:
+        gaps("choices: a compatible server does not find a column by a quoted name with a backslash and quotes in it")
+
     outcomes = tds_roads.happened(road, family)
 
     assert {outcome.type: outcome.wrong for outcome in outcomes if outcome.wrong} == {}

@@ -352,7 +352,7 @@ FAMILIES: dict[str, tuple[Sample, ...]] = {
                 "ffffffff-ffff-ffff-ffff-ffffffffffff",
                 "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11",
             ),
-            "text",
+            "uuid",
             needs="uuid",
         ),
         Sample("inet6", ("::", "::1", "2001:db8::ff00:42:8329", "::ffff:192.0.2.1"), "text", needs="inet6"),
