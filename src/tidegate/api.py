@@ -16,12 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tidegate._version import __version__
-from tidegate.changes.partition import DAILY, Request
 from tidegate.config import Project, load_project
 from tidegate.errors import ConfigError, RunFailed
 from tidegate.lakes.parquet import ParquetLake
 from tidegate.model.evidence import PartitionEvidence
-from tidegate.model.plan import Plan
+from tidegate.model.plan import DAILY, Plan, Request
 from tidegate.model.report import RunReport
 from tidegate.model.scope import Scope
 from tidegate.model.status import TableStatus
@@ -32,7 +31,7 @@ from tidegate.ops.init import propose_file
 from tidegate.plugins import database
 from tidegate.runs.executor import Executor, Places
 from tidegate.runs.listener import Boundary, Listener
-from tidegate.runs.planner import as_plan
+from tidegate.runs.planned import as_plan
 from tidegate.runs.status import status_of
 from tidegate.runs.tables import ResolvedTable
 from tidegate.runs.verifier import Verifier, values_that_differ

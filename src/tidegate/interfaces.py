@@ -5,15 +5,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, ClassVar
 
-from tidegate.errors import Unsupported
+from tidegate.errors import DatabaseError, Unsupported, ValueProblem
 from tidegate.model.columns import Column, Shape
 from tidegate.model.connection import Connection
-from tidegate.model.names import TableName
+from tidegate.model.names import TableName, staged_name
 from tidegate.model.types import takes
 from tidegate.model.values import Kind
 from tidegate.sql.text import Dialect, Sql, render
@@ -86,6 +86,11 @@ class Database(ABC):
         """How values of this column are ordered. None unless a literal of `Value.text`, which is normalised (no zone,
         no zeros at the end), finds the rows, and `max` finds the greatest."""
 
+    def clock(self, mark: Column) -> Sql | None:
+        """The time on the server's own clock as a value of this column, as text: a mark beyond it lies in the future.
+        None for a column that knows no clock."""
+        return None
+
     # Targets
 
     @abstractmethod
@@ -124,6 +129,17 @@ class Database(ABC):
         if not verdict or (verdict == "widen" and target.in_target):
             return f"{target.name} is {target.type} in the target and {source.type} in the source"
         return "widen" if verdict == "widen" else "wider"
+
+    @abstractmethod
+    def stage_name(self) -> TableName:
+        """A name that no other table has, for one that only a session knows."""
+
+    @abstractmethod
+    def create_stage(self, stage: TableName, table: TableName, columns: Sequence[Column]) -> Sql:
+        """A table that only this session knows: columns of the types that those of the table have, none required."""
+
+    @abstractmethod
+    def drop_stage(self, stage: TableName) -> Sql: ...
 
     def grants_to_read(self, tables: Sequence[TableName]) -> list[Sql]:
         """What an administrator runs so that this login may be a source of these tables. Nothing where logins have no
@@ -233,6 +249,38 @@ class Session(ABC):
         Here they stream when they are asked for. A database whose bulk protocol cannot join a transaction brings them
         to the server first, so that the transaction is short."""
         yield lambda: self.write(table, columns, batches())
+
+    @contextmanager
+    def stage(
+        self, table: TableName, columns: Sequence[Column], batches: Iterator[pa.RecordBatch]
+    ) -> Iterator[TableName]:
+        """A table that only this session knows, until the block ends: it holds these rows in columns of the table's
+        own types, named by their number (`model.names.staged_name`). Opened before a transaction, used in it."""
+        stage = self.database.stage_name()
+        self.execute(self.database.create_stage(stage, table, columns))
+        try:
+            self._fill(stage, table, columns, batches)
+            yield stage
+        finally:
+            with suppress(DatabaseError):  # a connection that is lost takes it along
+                self.execute(self.database.drop_stage(stage))
+
+    def _fill(
+        self, stage: TableName, table: TableName, columns: Sequence[Column], batches: Iterator[pa.RecordBatch]
+    ) -> None:
+        names = [staged_name(number) for number in range(len(columns))]
+        named = [
+            replace(column, name=name, identity=False, nullable=True)
+            for column, name in zip(columns, names, strict=True)
+        ]
+        try:
+            self.write(stage, named, (batch.rename_columns(names) for batch in batches))
+        except ValueProblem as problem:
+            # For whoever reads it, it is a column of the table.
+            told = problem.happened.replace(str(stage), str(table))
+            for column, name in reversed(list(zip(columns, names, strict=True))):
+                told = told.replace(name, column.name)
+            raise ValueProblem(told, problem.safe, problem.remedy) from None
 
     # Snapshots and locks
 

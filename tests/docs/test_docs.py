@@ -60,7 +60,10 @@ def configuration_page() -> str:
 
 SECTIONS = {
     "Project": "The project",
+    "TableSettings": "Every table",
     "PartitionTable": "A table of kind `partition`",
+    "Scd2Table": "A table of kind `scd2`",
+    "StaticTable": "A table of kind `static`",
     "Values": "`values:`",
     "Retain": "`retain:`",
     "Lake": "`lake:`",
@@ -113,6 +116,8 @@ def test_every_setting_has_its_meaning():
     for model in (
         project.Project,
         project.PartitionTable,
+        project.Scd2Table,
+        project.StaticTable,
         project.Values,
         project.Retain,
         project.Lake,

@@ -23,6 +23,7 @@ import os
 import re
 import sqlite3
 import time
+import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
@@ -33,7 +34,7 @@ from typing import TYPE_CHECKING, Any
 from tidegate.errors import DatabaseError, MissingObject, NotNative, Transient, Unreachable, Unsupported, ValueProblem
 from tidegate.interfaces import BatchSize, Database, ReadRequest, Session
 from tidegate.model.columns import Column, Shape
-from tidegate.model.names import TableName
+from tidegate.model.names import TableName, staged_name
 from tidegate.model.types import Type
 from tidegate.model.values import Kind, Value
 from tidegate.sql.text import AsText, Dialect, Exactly, Literal, Name, Part, Sql, names, raw, render, sql
@@ -119,6 +120,8 @@ def _partition_kind(column: Column) -> Kind | None:
 
 class FilebaseDialect(Dialect):
     """Texts are compared by their bytes, whatever a column says."""
+
+    delete_joined = "DELETE FROM {table} AS t WHERE EXISTS (SELECT 1 FROM {stage} AS s WHERE {on})"
 
     def typed(self, quoted: str, column_type: str) -> str:
         return f"CAST({quoted} AS INTEGER)" if holds(column_type).is_integer else quoted
@@ -223,6 +226,17 @@ class Filebase(Database):
 
     def widen_column(self, table: TableName, column: Column) -> Sql:
         raise Unsupported(f"{table}: {self.label} alters no column; `fits` asks for none to be altered.")
+
+    def stage_name(self) -> TableName:
+        return TableName("temp", f"tidegate_{uuid.uuid4().hex}")
+
+    def create_stage(self, stage: TableName, table: TableName, columns: Sequence[Column]) -> Sql:
+        named = [replace(column, name=staged_name(number), nullable=True) for number, column in enumerate(columns)]
+        parts: list[Part] = [_definition(column) for column in named]
+        return sql("CREATE TABLE {stage} ({parts})", stage=Name.of(stage), parts=parts)
+
+    def drop_stage(self, stage: TableName) -> Sql:
+        return sql("DROP TABLE IF EXISTS {stage}", stage=Name.of(stage))
 
 
 def _definition(column: Column) -> Sql:

@@ -5,6 +5,7 @@ A database costs one class here. Its columns are those that it declares itself f
 
 from __future__ import annotations
 
+import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -22,7 +23,6 @@ from tidegate.databases.mysql import session as mysql_session
 from tidegate.databases.postgresql import Postgresql
 from tidegate.databases.sqlserver import SqlServer
 from tidegate.databases.sqlserver import session as sqlserver_session
-from tidegate.databases.sqlserver import stage as sqlserver_stage
 from tidegate.interfaces import Database
 from tidegate.model.connection import Connection
 
@@ -79,6 +79,7 @@ class PostgresqlRecorder(Recorder):
 
     def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(psycopg, "connect", lambda **arguments: self)
+        monkeypatch.setattr(uuid, "uuid4", lambda: SimpleNamespace(hex="1"))
 
     def execute(self, text: str, parameters: object = None) -> SimpleNamespace:
         rows = self.note(text)
@@ -132,6 +133,7 @@ class MysqlRecorder(Recorder):
 
     def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(mysql_session, "Wire", lambda **arguments: self)
+        monkeypatch.setattr(uuid, "uuid4", lambda: SimpleNamespace(hex="1"))
 
     @property
     def server_version(self) -> str:
@@ -189,7 +191,7 @@ class SqlServerRecorder(Recorder):
 
     def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(sqlserver_session.mssql_python, "connect", lambda *login, **arguments: self)
-        monkeypatch.setattr(sqlserver_stage.uuid, "uuid4", lambda: SimpleNamespace(hex="1"))
+        monkeypatch.setattr(uuid, "uuid4", lambda: SimpleNamespace(hex="1"))
 
     @contextmanager
     def cursor(self) -> Iterator[SimpleNamespace]:

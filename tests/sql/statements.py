@@ -18,7 +18,7 @@ from tidegate.model.names import TableName
 from tidegate.model.scope import Scope
 from tidegate.model.types import Type
 from tidegate.model.values import Kind, Value
-from tidegate.sql import partitions
+from tidegate.sql import contents, marks, partitions, staged
 from tidegate.sql.text import Sql
 from tidegate.state import lock
 from tidegate.state.ledger import Ledger
@@ -147,6 +147,44 @@ def rolled_back(session: Session) -> None:
         raise KeyError
 
 
+def stage_changes(session: Session) -> None:
+    """Rows with a key of two columns change and leave, and are read."""
+    cobid, note, code = own(session, COBID, NOTE, BYTES)
+    batch = pa.record_batch(
+        {"a": pa.array([7, 8], pa.int32()), "b": pa.array(["it's", ""]), "c": pa.array([b"x", None])}
+    )
+    with session.stage(ODD, [cobid, note, code], iter([batch])) as stage:
+        session.execute(staged.update_staged(ODD, stage, [cobid, note], [code]))
+        session.execute(staged.delete_staged(ODD, stage, [cobid, note]))
+        read(session, cobid, note, rows=staged.with_partner(stage, [cobid, note]))
+
+
+MOMENT, TRUTH = column("changed at", Type("timestamp", 3), nullable=False), column("is latest", Type("bool"))
+NOON = Value.of("2024-01-31 12:00:00.125", Kind.TIMESTAMP)
+
+
+def clocks(session: Session) -> None:
+    for holds in (Type("timestamp", 3), Type("instant", 6), Type("date"), Type("int64")):
+        question = session.database.clock(*own(session, column("mark", holds)))
+        if question is not None:
+            session.query(question)
+
+
+def windows(session: Session) -> None:
+    """What a window, a first run that also takes what holds, a count and a verification ask for."""
+    moment, truth = own(session, MOMENT, TRUTH)
+    latest = marks.is_latest(truth, "1")
+    for rows in (
+        marks.between(moment, NOON, NOON),
+        marks.between(moment, NOON, NOON, latest),
+        marks.between(moment, None, NOON, latest),
+        marks.between(moment, NOON, None),
+        marks.older_and_latest(moment, NOON, truth, "1"),
+        marks.beyond(moment, NOON),
+    ):
+        session.query(marks.count_between(ODD, rows))
+
+
 SHARED: dict[str, Statement] = {
     # One session
     "session_open": Statement(None),
@@ -193,6 +231,21 @@ SHARED: dict[str, Statement] = {
     ),
     "partition_nulls": Statement(lambda session: session.query(partitions.count_nulls(ODD, NOTE))),
     "partition_delete": Statement(lambda session: [session.execute(one) for one in deletes(session)]),
+    # A whole table, and rows of it by their keys
+    "table_count": Statement(lambda session: session.query(contents.count_rows(ODD))),
+    "table_checksum": Statement(lambda session: session.query(contents.checksum(ODD, [COBID.name, NOTE.name]))),
+    "table_empty": Statement(lambda session: session.execute(contents.delete_rows(ODD))),
+    "stage_changes": Statement(stage_changes),
+    # Marks
+    "mark_clock": Statement(clocks),
+    "mark_newest": Statement(
+        lambda session: [session.query(marks.newest(ODD, *own(session, MOMENT), at)) for at in (None, NOON)]
+    ),
+    "mark_oldest": Statement(lambda session: session.query(marks.oldest(ODD, *own(session, MOMENT)))),
+    "mark_tail": Statement(
+        lambda session: [session.query(marks.tail(ODD, *own(session, MOMENT), low)) for low in (None, NOON)]
+    ),
+    "mark_window": Statement(windows),
     # Schemas
     "schema_create_table": Statement(
         lambda session: create(session, COBID, CODE, key=[CODE.name], index_on=COBID.name)

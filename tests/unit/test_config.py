@@ -343,8 +343,6 @@ def test_a_file_that_is_no_settings_is_told_with_its_line(refused, text, happene
             lake("{format: iceberg, path: x}"),
             "3: `lake.format` asks for `iceberg`: only `parquet` is available so far.",
         ),
-        (kind("scd2"), "5: `tables.daily.kind` is `scd2`, which is not avai"),
-        (kind("static"), "5: `tables.daily.kind` is `static`, which is not "),
         (kind("incremental"), "5: `tables.daily.kind` is `incremental`, whi"),
         (source("redshift://h/db"), "1: `source` is for Amazon Redshift, which is not available yet"),
     ],

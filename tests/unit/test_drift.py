@@ -200,7 +200,7 @@ def test_a_target_whose_loads_scan_the_table_is_named():
 
 def test_tables_that_refer_to_the_target_are_named_with_a_warning():
     drift = verdict(shape(NOTE), replace(shape(NOTE), referenced_by=("lines",)))
-    assert drift.notices == (Notice("referenced by lines: replacing a value may be refused", severity="warning"),)
+    assert drift.notices == (Notice("referenced by lines: replacing rows may be refused", severity="warning"),)
 
 
 # stop

@@ -466,7 +466,7 @@ def test_large_batches_do_not_wait():
 
 def test_the_sum_carries_from_the_lower_into_the_upper_word():
     rows = np.full((3, 2), 2**64 - 1, np.uint64)
-    assert hashing._sum_of(rows) % 2**128 == 3 * (2**128 - 1) % 2**128
+    assert hashing.sum_of(rows) % 2**128 == 3 * (2**128 - 1) % 2**128
 
 
 @pytest.mark.parametrize("kind", [

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from tidegate.changes.partition import DAILY, Request, plan, scope_for, settled_values
+from tidegate.changes.partition import plan, scope_for, settled_values
 from tidegate.errors import ForeignTarget
 from tidegate.model.evidence import LakeFile, LedgerEntry, PartitionEvidence, SourceValue
-from tidegate.model.plan import Land, Load, Notice, Remove, Step
+from tidegate.model.plan import DAILY, Land, Load, Notice, Remove, Request, Step
 from tidegate.model.scope import Scope
 from tidegate.model.values import Kind, Value
 

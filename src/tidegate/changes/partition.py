@@ -11,7 +11,7 @@ from typing import Protocol
 
 from tidegate.errors import ForeignTarget
 from tidegate.model.evidence import LakeFile, LedgerEntry, PartitionEvidence
-from tidegate.model.plan import Land, Load, Notice, Remove, Step
+from tidegate.model.plan import DAILY, RELOAD, Land, Load, Notice, Remove, Request, Step
 from tidegate.model.scope import Scope
 from tidegate.model.values import Value
 
@@ -47,21 +47,6 @@ class Rules(Protocol):
 
     @property
     def retain(self) -> Retention: ...
-
-
-@dataclass(frozen=True)
-class Request:
-    """What a person asked for beyond the daily run."""
-
-    between: tuple[Value, Value] | None = None
-    """Backfill: also be responsible for this range, and plan nothing else."""
-    reload: frozenset[Value] | None = None
-    """Extract and load these again, whatever is known of them; plan nothing else."""
-    reload_all: bool = False
-
-
-DAILY = Request()
-RELOAD = "reload asked for"
 
 
 def settled_values(rules: Rules, source: Iterable[Value], ready: frozenset[Value] | None) -> list[Value]:

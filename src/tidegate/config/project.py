@@ -35,6 +35,8 @@ BATCH_ROWS = 10_000
 BATCH_BYTES = 16 * MIB
 _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": KIB, "mib": MIB, "gib": GIB}
 
+_SPANS = {"": 1, "second": 1, "minute": 60, "hour": 3600, "day": 86_400}
+
 
 def wrong(words: str, remedy: str = "Correct the value.", unsupported: bool = False) -> PydanticCustomError:
     """What is wrong with a setting: `words` follow its name, and name no secret."""
@@ -47,6 +49,14 @@ def _whole_number(value: Any) -> Any:
     if isinstance(value, bool) or not re.fullmatch(r"[+-]?[0-9][0-9_]*", str(value)):
         raise wrong("must be a whole number")
     return int(value)
+
+
+def _duration(value: Any) -> Any:
+    """Seconds, from a number or from `90 seconds`, `10 minutes`, `2 hours`, `1 day`."""
+    match = re.fullmatch(r"([0-9]+)\s*([a-z]*)", str(value).strip().lower())
+    if isinstance(value, bool) or match is None or match[2].removesuffix("s") not in _SPANS:
+        raise wrong("must be a number of seconds, or a time such as 10 minutes")
+    return int(match[1]) * _SPANS[match[2].removesuffix("s")]
 
 
 def _share(value: Any) -> Any:
@@ -102,8 +112,10 @@ ScalarText = Annotated[str, BeforeValidator(_text_of_scalar)]
 Count = Annotated[int, BeforeValidator(_whole_number), Field(ge=1)]
 CountFromZero = Annotated[int, BeforeValidator(_whole_number), Field(ge=0)]
 Size = Annotated[int, BeforeValidator(_size), Field(ge=1)]
+Duration = Annotated[int, BeforeValidator(_duration), Field(ge=0)]
 Share = Annotated[float, BeforeValidator(_share), Field(ge=0, le=1, allow_inf_nan=False)]
 Name = Annotated[TableName, PlainValidator(_table_name)]
+Columns = Annotated[tuple[Text, ...], Field(min_length=1)]
 
 
 class Settings(BaseModel):
@@ -213,42 +225,18 @@ class SparkSettings(Settings):
         return self
 
 
-class PartitionTable(Settings):
-    """A table that is kept in step one partition value at a time."""
+class TableSettings(Settings):
+    """What every kind of table has."""
 
     filled_in: ClassVar[frozenset[str]] = frozenset({"name"})
 
     name: Text
-    kind: Literal["partition"] = "partition"
-    """The kind of table."""
-    partition_column: Text
-    """The column whose values are kept in step, each as a whole."""
     source_table: Name
     """Its name in the source, when it is not the key; `schema.table` where it is outside of the default schema."""
     target_table: Name
     """Its name in the target, likewise."""
-    initial_load_count: Count = 10
-    """How many of the newest values the first run takes. This sets the scope."""
-    look_back: CountFromZero = 5
-    """How many of the newest values are compared with the source on every run."""
-    hold_back: CountFromZero = 0
-    """How many of the newest values are left alone because they may still grow."""
-    ready_query: Text | None = None
-    """A query on the source that returns the values which are complete; others wait."""
-    values: Values = Values()
-    """Which values count at all; keeps sentinels out."""
-    restatement: Literal["count", "hash"] = "count"
-    """How a loaded value inside the look-back is compared: by `count`, or by `hash`, which reads its rows."""
-    restatement_column: Text | None = None
-    """A column whose greatest value moves when a value is loaded again: a load id, a time of change."""
-    retain: Retain = Retain()
-    """How many values target and lake keep. All, when it is left out."""
     on_target_change: Literal["report", "restore", "keep"] = "report"
-    """What happens to rows that somebody added in the target: `report`, `restore` or `keep`."""
-    proof: Literal["hash", "count"] = "hash"
-    """How equality is proved: `hash` of every row, or `count`."""
-    keys: Annotated[tuple[Text, ...], Field(min_length=1)] | None = None
-    """Columns that name a row in findings; the primary key when it is left out."""
+    """What happens to rows that somebody changed or added in the target: `report`, `restore` or `keep`."""
     columns: Mapping[str, Literal["text"]] = {}
     """Columns that rest as exact text: `{amount: text}`."""
     batch_rows: Count = BATCH_ROWS
@@ -266,10 +254,87 @@ class PartitionTable(Settings):
         return {**given, **tables}
 
 
+class PartitionTable(TableSettings):
+    """A table that is kept in step one partition value at a time."""
+
+    kind: Literal["partition"] = "partition"
+    """The kind of table."""
+    partition_column: Text
+    """The column whose values are kept in step, each as a whole."""
+    initial_load_count: Count = 10
+    """How many of the newest values the first run takes. This sets the scope."""
+    look_back: CountFromZero = 5
+    """How many of the newest values are compared with the source on every run."""
+    hold_back: CountFromZero = 0
+    """How many of the newest values are left alone because they may still grow."""
+    ready_query: Text | None = None
+    """A query on the source that returns the values which are complete; others wait."""
+    values: Values = Values()
+    """Which values count at all; keeps sentinels out."""
+    restatement: Literal["count", "hash"] = "count"
+    """How a loaded value inside the look-back is compared: by `count`, or by `hash`, which reads its rows."""
+    restatement_column: Text | None = None
+    """A column whose greatest value moves when a value is loaded again: a load id, a time of change."""
+    retain: Retain = Retain()
+    """How many values target and lake keep. All, when it is left out."""
+    proof: Literal["hash", "count"] = "hash"
+    """How equality is proved: `hash` of every row, or `count`."""
+    keys: Columns | None = None
+    """Columns that name a row in findings; the primary key when it is left out."""
+
+
+class StaticTable(TableSettings):
+    """A small table of reference data that is compared as a whole, and moved when it changed."""
+
+    kind: Literal["static"] = "static"
+    """The kind of table."""
+    primary_keys: Columns | None = None
+    """What names a row. The source's primary key, or a unique key without nulls, when it is left out."""
+    merge_strategy: Literal["upsert", "replace"] | None = None
+    """`upsert` writes the rows that differ, `replace` the whole table; without a key it can only be replaced."""
+    allow_deletes: bool = False
+    """Whether `upsert` deletes what the source no longer has. `replace` always does."""
+    change_detection_method: Literal["hash", "checksum"] = "hash"
+    """How a change is seen: by a `hash` of every row, or by a `checksum` of the server's, cheaper and weaker."""
+    hash_columns: Columns | None = None
+    """Only these columns tell a change. All, when it is left out."""
+
+
+class Scd2Table(TableSettings):
+    """A table of versions: each row says of a business key how it was from its mark on. Read by its mark."""
+
+    kind: Literal["scd2"] = "scd2"
+    """The kind of table."""
+    business_keys: Columns | None = None
+    """What names an entity. A unique key less the mark, when it is left out."""
+    mark_column: Text = "LastModified"
+    """The column that tells when a version came. It grows with change."""
+    flag_column: Text | None = None
+    """The column that says which version holds. `IsLatest`, where there is one."""
+    latest_value: ScalarText = "1"
+    """What the flag says of the version that holds, where it is a text: `Y` for instance."""
+    superseded_value: ScalarText = "0"
+    """What it says of all others, likewise."""
+    flags: Literal["source", "recompute"] | None = None
+    """Whose flags count: those of the `source`, or ours, by the newest mark of each key (`recompute`)."""
+    outside: tuple[Text, ...] = ()
+    """Columns that the source changes in place, such as the end of a validity: no part of a version's content."""
+    version_key: Columns | None = None
+    """What names a version, where the source updates versions in place; the business key and the mark otherwise."""
+    initial_load: Literal["window", "latest+window", "full"] = "window"
+    """What the first run takes: the last days, with the versions that hold whatever their age, or all."""
+    initial_load_days: Count = 30
+    """How many days that window has, on the source's clock."""
+    look_back: Duration | None = None
+    """How far before the mark reading starts: seconds, or `10 minutes`, which is the default for times."""
+    batch_size: Count | None = None
+    """How many rows one transaction may bring. All of a file, when it is left out."""
+
+
 # A further kind is added to both; those that are coming are refused by name.
-Table: TypeAlias = PartitionTable
-TABLE_KINDS: dict[str, type[Table]] = {"partition": PartitionTable}
-COMING_KINDS = ("incremental", "scd2", "static")
+Table: TypeAlias = PartitionTable | Scd2Table | StaticTable
+TABLE_KINDS: dict[str, type[Table]] = {"partition": PartitionTable, "scd2": Scd2Table, "static": StaticTable}
+COMING_KINDS = ("incremental",)
 
 
 class Project(Settings):

@@ -21,6 +21,7 @@ import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from glob import escape as glob_escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
@@ -66,6 +67,28 @@ class ParquetLake:
         """The place of a value. An empty schema stands for the default one, which has no folder."""
         partition = f"{_safe(column)}_{_safe(value.text)}"
         return self._folder(table) / partition / f"{_safe(table.name)}_{partition}.parquet"
+
+    def static_path(self, table: TableName, at: str) -> Path:
+        """The place of a whole table as it was read at this time."""
+        name = _safe(table.name)
+        return self._folder(table) / f"static_{name}" / f"{name}_static_{at}.parquet"
+
+    def newest_static(self, table: TableName) -> Path | None:
+        """The newest file of a whole table: their names tell when they were read."""
+        name = _safe(table.name)
+        return max((self._folder(table) / f"static_{name}").glob(f"{glob_escape(name)}_static_*.parquet"), default=None)
+
+    def scd_path(self, table: TableName, at: str) -> Path:
+        """The place of the versions that were read at this time; it begins with the day."""
+        name = _safe(table.name)
+        return self._folder(table) / f"scd_{name}" / at[:10] / f"{name}_scd_{at}.parquet"
+
+    def scd_files(self, table: TableName) -> dict[str, Found]:
+        """Every file of versions, by the time in its name. No file is opened."""
+        name = _safe(table.name)
+        paths = (self._folder(table) / f"scd_{name}").glob(f"*/{glob_escape(name)}_scd_*.parquet")
+        times = {path.stem.removeprefix(f"{name}_scd_"): path for path in paths}
+        return {at: Found(path, stamp_of(path), at) for at, path in sorted(times.items())}
 
     def _folder(self, table: TableName) -> Path:
         organised = self.root / "organized"
@@ -117,6 +140,8 @@ class ParquetLake:
                 columns=tuple(facts["columns"]),
                 columns_id=facts["columns_id"],
                 unproven=facts["unproven"],
+                read_at=facts["read_at"],
+                window=facts.get("window", ""),
             ),
         )
 

@@ -33,6 +33,10 @@ class LakeFile:
     """The columns in the order in which they were read: hashes depend on it."""
     columns_id: str = ""
     unproven: bool = False
+    read_at: str = ""
+    """On the source's clock."""
+    window: str = ""
+    """Which marks it holds, as JSON, where it was read by a mark."""
     broken: str = ""
     """Why the file cannot be used; empty when it can."""
 
@@ -77,3 +81,5 @@ class PartitionEvidence:
     columns_id: str = ""
     target_lacks: tuple[str, ...] = ()
     """Columns that travel and that the existing target table does not have."""
+    target_state: str | None = None
+    """Of a table that is compared as a whole: what the target's content adds up to; None when it was not read."""

@@ -43,6 +43,11 @@ class TableName:
         return TableName(default_schema, self.name) if self.schema in ("", "dbo") else self
 
 
+def staged_name(number: int) -> str:
+    """A column of a stage: like no column of a user's, so that it may stand beside theirs without a prefix."""
+    return f"tidegate_{number}"
+
+
 def spelled(names: Iterable[TableName], there: Iterable[TableName]) -> dict[TableName, TableName]:
     """For each name the table of exactly this spelling, else the only one that differs in case."""
     exact = set(there)

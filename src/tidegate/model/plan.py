@@ -29,6 +29,8 @@ class Land:
     """`target` when only the target still has the rows (and its receipt must equal the ledger's)."""
     replaces: str = ""
     """The stamp of the file that planning saw under this name; empty when there was none."""
+    window: str = ""
+    """The marks to be read, as JSON, where the table is read by a mark."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,8 @@ class Load:
     """Leave the target alone when the lake's hash is this one: the target is known to hold it."""
     look_first: bool = False
     """The target has rows that no ledger speaks of: compare, and only record when they are equal."""
+    is_newest: bool = True
+    """Nothing that was read later is in the target: what this says of a row wins."""
 
 
 @dataclass(frozen=True)
@@ -96,3 +100,18 @@ class Plan:
     @property
     def does_something(self) -> bool:
         return any(table.does_something for table in self.tables)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a person asked for beyond the daily run."""
+
+    between: tuple[Value, Value] | None = None
+    """Backfill: also be responsible for this range, and plan nothing else."""
+    reload: frozenset[Value] | None = None
+    """Extract and load these again, whatever is known of them; plan nothing else."""
+    reload_all: bool = False
+
+
+DAILY = Request()
+RELOAD = "reload asked for"

@@ -39,6 +39,10 @@ class Receipt:
         self._require_version_of(other)
         return (self.rows, self.hash) == (other.rows, other.hash)
 
+    def as_text(self) -> str:
+        """For the ledger and for footers, where one text has to do."""
+        return f"{self.rows} {self.hash}"
+
     def __repr__(self) -> str:
         return f"{self.rows:,} {'row' if self.rows == 1 else 'rows'} {self.hash[:4]}…"
 

@@ -44,10 +44,12 @@ class Comparison:
     target: Receipt | None
     lake_hash: str = ""
     ledger_hash: str = ""
+    contained: bool = False
+    """Every row of the source is in the target, which may hold more by rule."""
 
     @property
     def equal(self) -> bool:
-        return self.source is not None and self.source == self.target
+        return self.contained or (self.source is not None and self.source == self.target)
 
 
 @dataclass(frozen=True)

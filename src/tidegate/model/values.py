@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from datetime import date, time
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from functools import total_ordering
@@ -42,6 +42,21 @@ class Value:
         """From a server's text or a user's. Raises ValueError when it is no value of this kind."""
         spelled, key = _PARSERS[kind](str(text))
         return cls(spelled, kind, key)
+
+    def less(self, amount: int) -> Value:
+        """A value that lies so much before: seconds for a time, days that hold them for a date, units for a number.
+        The same where that cannot be told."""
+        if not amount:
+            return self
+        if self.kind in (Kind.INTEGER, Kind.DECIMAL):
+            return Value.of(Decimal(self.text) - amount, self.kind)
+        try:
+            moment = datetime.fromisoformat(self.text[:19])
+            earlier = moment - timedelta(seconds=amount)
+        except (ValueError, OverflowError):  # before Christ, endless, or before all time
+            return self
+        is_date = self.kind is Kind.DATE
+        return Value.of(earlier.date() if is_date else earlier.isoformat(" ", "seconds"), self.kind)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Value) and self._key == other._key

@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from tidegate.errors import Locked, MissingObject
 from tidegate.interfaces import Session
 from tidegate.model.evidence import LedgerEntry, PartitionEvidence
+from tidegate.model.receipt import Receipt
 from tidegate.model.report import RunReport, StepOutcome
-from tidegate.model.scope import Scope
 from tidegate.model.values import Value
 from tidegate.runs.executor import Clock, Places, new_run
+from tidegate.runs.kinds import kind_of
 from tidegate.runs.listener import Listener
-from tidegate.runs.planner import Planned, Unplanned
+from tidegate.runs.planned import Planned, Unplanned
 from tidegate.runs.proving import CompareSlice
 from tidegate.runs.tables import ResolvedTable
 from tidegate.spark.engine import Engine
@@ -106,7 +107,7 @@ class Adoption:
             self.places.lake.finish(self.run)
         for one in candidates:
             if one.key not in self.failures:
-                scope = _scope(one)
+                scope = kind_of(one.table.common).adopted(one.evidence)
                 ledger.declare(one.table.ledger_name, scope)
                 place = self.places.target.connection.display
                 self.places.lake.keep_scope(one.table.lake_table, place, scope.to_json())
@@ -136,6 +137,7 @@ class Adoption:
             text_columns=tuple(facts["text_columns"]),
             columns=tuple(column.name for column in one.table.columns),
             columns_id=one.table.columns_id,
+            newest=kind_of(one.table.common).left_behind(Receipt(facts["target"]["rows"], facts["target"]["hash"])),
             run=self.run,
         )
         ledger.record(one.table.ledger_name, value.text, entry)
@@ -163,10 +165,3 @@ class Adoption:
 def _unknown(one: Candidate) -> list[Value]:
     standing = {value for value, entry in one.evidence.ledger.items() if entry.stands}
     return sorted(value for value in one.evidence.target if value not in standing)
-
-
-def _scope(one: Candidate) -> Scope:
-    """From the oldest value that the target holds on: new values follow as they do after a first run."""
-    oldest, known = min(one.evidence.target), one.evidence.scope or Scope()
-    floor = oldest if known.floor is None else min(oldest, known.floor)
-    return Scope(floor, known.ranges, known.forgotten - frozenset(one.evidence.target))

@@ -7,7 +7,7 @@ from dataclasses import replace
 from tidegate.errors import ConfigError
 from tidegate.model.scope import Scope
 from tidegate.runs.executor import Places, new_run
-from tidegate.runs.planner import Unplanned
+from tidegate.runs.planned import Unplanned
 from tidegate.state import lock
 from tidegate.state.ledger import Ledger
 
@@ -18,6 +18,12 @@ def forget(places: Places, key: str, text: str) -> Scope:
         one = planner.plan([key])[0]
     if isinstance(one, Unplanned):
         raise one.problem
+    if one.table.common.kind != "partition":
+        raise ConfigError(
+            f"{key}: only values of a partition table can be forgotten.",
+            "Nothing was changed.",
+            "Take the table out of the configuration: its rows and files stay.",
+        )
     value, scope = one.table.value(text), one.evidence.scope
     if scope is None or not scope.holds(value):
         raise ConfigError(

@@ -139,12 +139,12 @@ class ReceiptBuilder:
     def _hash_waiting(self) -> None:
         for batch in _joined(self._waiting):
             self._rows += batch.num_rows
-            self._total += _sum_of(hash_rows(batch))
+            self._total += sum_of(hash_rows(batch))
         self._waiting.clear()
         self._waiting_rows = self._waiting_bytes = 0
 
 
-def _sum_of(hashes: Words) -> int:
+def sum_of(hashes: Words) -> int:
     """Exact modulo 2^128, below 2^32 rows: the lower words are summed as halves, so that no carry is lost."""
     upper, lower = hashes[:, 0], hashes[:, 1]
     low_halves = int((lower & np.uint64(2**32 - 1)).sum())

@@ -46,25 +46,30 @@ def compare(
     target: Shape | None,
     target_name: TableName,
     database: Database,
-    partition: Column,
+    index_on: Column | None,
+    *,
+    deletes: bool = True,
 ) -> Drift:
-    """Raises DriftStop. `partition` is the source's partition column."""
+    """Raises DriftStop. `index_on` is the source's column that rows are looked for by, where there is one; `deletes`
+    whether a load takes rows away."""
     _stop_at_unreadable_columns(table, source)
     _stop_at_refused_names(table, source, target, target_name, database)
     if target is None:
         declared = [database.declare(column) for column in source.columns]
-        statements = database.create_table(target_name, declared, source.primary_key, partition.name)
+        statements = database.create_table(target_name, declared, source.primary_key, index_on.name if index_on else "")
         return Drift(source.columns, _change(database, statements, "the target table does not exist yet"))
     _stop_without_transactions(table, target)
-    _stop_at_cascades(table, target)
-    _require_partition_column(table, target, partition)
+    if deletes:
+        _stop_at_cascades(table, target)
+    if index_on is not None:
+        _require_column(table, target, index_on)
     pairs = [(column, target.exactly(column.name)) for column in source.columns]
     travelling = tuple(column for column, twin in pairs if twin is None or not twin.generated)
     _stop_at_other_spellings(table, source, target)
     _stop_at_renames(table, source, target, database)
     _stop_at_required_columns(table, source, target)
     statements = _statements(table, target, travelling, database)
-    notices = tuple(_notices(target, source, partition))
+    notices = (*_notices(target, source, index_on), *(_referenced(target) if deletes else []))
     change = _change(database, statements, "the source's columns changed") if statements else None
     return Drift(travelling, change, notices)
 
@@ -171,16 +176,16 @@ def _stop_at_required_columns(table: str, source: Shape, target: Shape) -> None:
             )
 
 
-def _require_partition_column(table: str, target: Shape, partition: Column) -> None:
-    if target.exactly(partition.name) is None:
+def _require_column(table: str, target: Shape, wanted: Column) -> None:
+    if target.exactly(wanted.name) is None:
         raise MissingObject(
-            f"{table}: {target.name} in the target has no column {partition.name}.",
+            f"{table}: {target.name} in the target has no column {wanted.name}.",
             "Nothing was written.",
             "Add it, or name another `target_table`.",
         )
 
 
-def _notices(target: Shape, source: Shape, partition: Column) -> list[Notice]:
+def _notices(target: Shape, source: Shape, index_on: Column | None) -> list[Notice]:
     notices = []
     own = [column.name for column in target.columns if source.exactly(column.name) is None]
     if own:
@@ -193,16 +198,16 @@ def _notices(target: Shape, source: Shape, partition: Column) -> list[Notice]:
         notices.append(Notice(f"a null would be refused by the target: {', '.join(strict)}", severity="warning"))
     if target.triggers:
         notices.append(Notice(f"triggers fire on the target: {', '.join(target.triggers)}"))
-    if target.referenced_by:
-        notices.append(
-            Notice(
-                f"referenced by {', '.join(target.referenced_by)}: replacing a value may be refused",
-                severity="warning",
-            )
-        )
-    if not target.indexed(partition.name):
-        notices.append(Notice(f"no index of the target starts with {partition.name}: every load scans the table"))
+    if index_on is not None and not target.indexed(index_on.name):
+        notices.append(Notice(f"no index of the target starts with {index_on.name}: every load scans the table"))
     return notices
+
+
+def _referenced(target: Shape) -> list[Notice]:
+    if not target.referenced_by:
+        return []
+    text = f"referenced by {', '.join(target.referenced_by)}: replacing rows may be refused"
+    return [Notice(text, severity="warning")]
 
 
 def _refuses_nulls(column: Column | None) -> bool:

@@ -9,16 +9,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 
-from tidegate.changes.partition import DAILY
 from tidegate.config.project import Project
 from tidegate.errors import DatabaseError, Locked, TidegateError
 from tidegate.interfaces import Database, Session
 from tidegate.lakes.parquet import ParquetLake
-from tidegate.model.plan import Notice
+from tidegate.model.plan import DAILY, Notice
 from tidegate.model.report import Finding, RunReport
 from tidegate.runs import phases
 from tidegate.runs.listener import Boundary, Listener
-from tidegate.runs.planner import Ask, Planned, Planner, Unplanned, sorted_out
+from tidegate.runs.planned import Ask, Planned, Unplanned, sorted_out
+from tidegate.runs.planner import Planner
 from tidegate.runs.work import Work
 from tidegate.spark.engine import Engine
 from tidegate.state import lock

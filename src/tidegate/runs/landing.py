@@ -36,6 +36,8 @@ class LandSlice:
     """Facts for the footer that are known before reading."""
     steady: Sql | None = None
     """Where no snapshot can be had: what must be the same before and after, or rows moved meanwhile."""
+    watched: tuple[str, ...] = ()
+    """Columns whose content is what planning compares next time, instead of `newest`."""
     proven_by: str = ""
     """A hash that the rows must have to count as proven, where they do not come from the source itself."""
 
@@ -49,11 +51,12 @@ class LandSlice:
             # Before the snapshot is taken: a file must not claim to be newer than what it shows.
             read_at = self.read_at or session.now()
             session.use_snapshot(self.snapshot) if self.snapshot else session.export_snapshot()
-            newest = session.query(self.newest)[0][0] if self.newest is not None else None
+            newest = self._newest(session)
             before = self._fingerprint(session)
             path = self.folder / f"{self.name}.{attempt}.parquet"
             about = {**self.about, "read_at": read_at, "newest": newest}
-            receipt, size = _write(path, request, session.read(request), progress, about, self.proven_by)
+            written = _Written(path, request, self.watched, self.proven_by)
+            receipt, newest, size = written.write(session.read(request), progress, about)
             if self._fingerprint(session) != before:
                 raise Transient(
                     f"{request.table}: rows came or went while they were read, and it cannot be read in a snapshot.",
@@ -70,47 +73,70 @@ class LandSlice:
             "newest": newest,
         }
 
+    def _newest(self, session: Session) -> str | None:
+        """What planning compares next time; of several answers, all of them in one text."""
+        answer = session.query(self.newest)[0] if self.newest is not None else (None,)
+        return " ".join(map(str, answer)) if len(answer) > 1 else None if answer[0] is None else str(answer[0])
+
     def _fingerprint(self, session: Session) -> object:
         return session.query(self.steady) if self.steady is not None else None
 
 
-def _write(
-    path: Path,
-    request: ReadRequest,
-    batches: Iterator[pa.RecordBatch],
-    progress: Progress,
-    about: dict[str, Any],
-    proven_by: str,
-) -> tuple[Receipt, int]:
-    from tidegate.rows.arrow import arrow_schema
-    from tidegate.rows.hashing import ReceiptBuilder
+@dataclass(frozen=True)
+class _Written:
+    """One file, and what is to be known of the rows in it."""
 
-    try:
-        writer = FileWriter(path, arrow_schema(request.columns, request.text_columns))
+    path: Path
+    request: ReadRequest
+    watched: tuple[str, ...]
+    proven_by: str
+
+    def write(
+        self, batches: Iterator[pa.RecordBatch], progress: Progress, about: dict[str, Any]
+    ) -> tuple[Receipt, str | None, int]:
+        """Its receipt, what planning compares next time, and its size."""
+        from tidegate.rows.arrow import arrow_schema
+
         try:
-            receipts = ReceiptBuilder()
-            for batch in batches:
-                receipts.add(batch)
-                writer.write(batch)
-                progress.add(batch.num_rows)
-            receipt = receipts.receipt()
-            facts = {
-                "rows": receipt.rows,
-                "hash": receipt.hash,
-                "text_columns": list(request.text_columns),
-                "columns": [column.name for column in request.columns],
-                "unproven": proven_by not in ("", receipt.hash),
-            }
-            return receipt, writer.close({**about, **facts})
-        except BaseException:
-            writer.abandon()
-            raise
-    except OSError as problem:
-        raise LakeError(
-            f"{path.parent} cannot be written: {problem.strerror or problem}.",
-            "No half file was published; the target keeps what it had.",
-            "Make room or correct the rights of the folder, then run again.",
-        ) from None
+            writer = FileWriter(self.path, arrow_schema(self.request.columns, self.request.text_columns))
+            try:
+                receipt, watched = self._moved(batches, writer, progress)
+                newest = watched.as_text() if watched else about["newest"]
+                return receipt, newest, writer.close({**about, **self._facts(receipt), "newest": newest})
+            except BaseException:
+                writer.abandon()
+                raise
+        except OSError as problem:
+            raise LakeError(
+                f"{self.path.parent} cannot be written: {problem.strerror or problem}.",
+                "No half file was published; the target keeps what it had.",
+                "Make room or correct the rights of the folder, then run again.",
+            ) from None
+
+    def _moved(
+        self, batches: Iterator[pa.RecordBatch], writer: FileWriter, progress: Progress
+    ) -> tuple[Receipt, Receipt | None]:
+        from tidegate.rows.hashing import ReceiptBuilder
+
+        receipts, of_watched = ReceiptBuilder(), ReceiptBuilder()
+        all_watched = self.watched == tuple(column.name for column in self.request.columns)
+        for batch in batches:
+            receipts.add(batch)
+            if self.watched and not all_watched:
+                of_watched.add(batch.select(list(self.watched)))
+            writer.write(batch)
+            progress.add(batch.num_rows)
+        receipt = receipts.receipt()
+        return receipt, receipt if all_watched else of_watched.receipt() if self.watched else None
+
+    def _facts(self, receipt: Receipt) -> dict[str, Any]:
+        return {
+            "rows": receipt.rows,
+            "hash": receipt.hash,
+            "text_columns": list(self.request.text_columns),
+            "columns": [column.name for column in self.request.columns],
+            "unproven": self.proven_by not in ("", receipt.hash),
+        }
 
 
 def with_text_where_needed(request: ReadRequest, work: Callable[[ReadRequest], Facts]) -> Facts:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tidegate.errors import LakeError, NotNative, OutcomeUnknown, Transient
 from tidegate.interfaces import Database, ReadRequest, Session
 from tidegate.lakes.parquet import ParquetLake
-from tidegate.loads import replace_partition
-from tidegate.loads.replace_partition import Replacement
+from tidegate.loads._unit import Batches, Book, Loaded
 from tidegate.model.evidence import LakeFile, LedgerEntry
 from tidegate.model.names import TableName
 from tidegate.model.receipt import Receipt
@@ -24,6 +24,9 @@ from tidegate.state.lock import newest_run
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+Way: TypeAlias = Callable[[Session, Any, Book, Batches, Callable[[ReadRequest], Receipt]], Loaded]
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,9 @@ class LoadSlice:
     """Replaces one value in the target. Repeating it is harmless: its generation is written once."""
 
     database: Database
-    work: Replacement
+    way: Way
+    """The load, which does `work` in one transaction."""
+    work: Any
     """Its entry carries generation and run; rows, hash and stamp come from the file that is really opened."""
     lake: ParquetLake
     path: Path
@@ -73,11 +78,11 @@ class LoadSlice:
         work = self._about(file)
         with self.database.connect("load") as session:
             try:
-                result = self._replace(session, work, progress)
+                loaded = self._apply(session, work, progress)
                 self.boundary("task committed")
             except OutcomeUnknown:
-                result = self._look(work)
-        return {**facts, "result": result, "rows": 0 if result == "equal already" else file.rows}
+                loaded = self._look(work)
+        return {**facts, "result": loaded.result, "rows": loaded.rows, "detail": loaded.detail}
 
     def _file(self) -> LakeFile:
         _, _, file = self.lake.footer(self.path, self.lake_table, self.lake_column)
@@ -89,14 +94,14 @@ class LoadSlice:
             )
         return file
 
-    def _about(self, file: LakeFile) -> Replacement:
+    def _about(self, file: LakeFile) -> Any:
         entry = replace(
             self.work.entry,
             kind="loaded",
             rows=file.rows,
             hash=file.hash,
             text_columns=file.text_columns,
-            newest=file.newest,
+            newest=_known_of(file),
             columns=file.columns,
             columns_id=file.columns_id,
             stamp=file.stamp,
@@ -105,13 +110,13 @@ class LoadSlice:
         request = replace(self.work.request.only(file.columns), text_columns=file.text_columns)
         return replace(self.work, entry=entry, request=request)
 
-    def _replace(self, session: Session, work: Replacement, progress: Progress) -> str:
-        return replace_partition.replace(
+    def _apply(self, session: Session, work: Any, progress: Progress) -> Loaded:
+        return self.way(
             session,
             work,
             ValueBook(Ledger(session), work.table, work.value.text, self.boundary),
-            batches=lambda: self._batches(progress),
-            receipt_of=lambda request: _receipt_or_other(session, request),
+            lambda: self._batches(progress),
+            lambda request: _receipt_or_other(session, request),
         )
 
     def _batches(self, progress: Progress) -> Iterator[pa.RecordBatch]:
@@ -120,17 +125,24 @@ class LoadSlice:
             progress.add(batch.num_rows)
             yield batch
 
-    def _look(self, work: Replacement) -> str:
+    def _look(self, work: Any) -> Loaded:
         """The commit got no answer: the ledger knows whether it happened. If not, the whole unit may be repeated."""
         with self.database.connect("look") as session:
             last = Ledger(session).newest(work.table, work.value.text)
         if last is not None and (last.run, last.hash) == (work.entry.run, work.entry.hash):
-            return "loaded"
+            return Loaded("loaded", work.entry.rows)
         raise Transient(
             f"{work.table} {work.value}: the connection was lost before the commit.",
             "The target keeps what it had.",
             "Run again: it completes what is missing.",
         )
+
+
+def _known_of(file: LakeFile) -> str | None:
+    """What planning asks the ledger for: what it compares next time, or the marks by which a file was read."""
+    if not file.window:
+        return file.newest
+    return json.dumps({**json.loads(file.window), "tail": file.newest, "read_at": file.read_at})
 
 
 def _receipt_or_other(session: Session, request: ReadRequest) -> Receipt:

@@ -5,55 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 
-from tidegate.changes import partition
-from tidegate.changes.partition import DAILY, Request
-from tidegate.config.project import PartitionTable, Project
+from tidegate.config.project import Project, Table
 from tidegate.errors import TidegateError
 from tidegate.interfaces import Database
 from tidegate.lakes.parquet import ParquetLake
 from tidegate.model.columns import Shape
-from tidegate.model.evidence import PartitionEvidence
 from tidegate.model.names import TableName
-from tidegate.model.plan import Land, Load, Plan, Step, TablePlan
-from tidegate.runs.looking import Witnesses, look
+from tidegate.model.plan import DAILY, Land, Load, Step, TablePlan
+from tidegate.runs.kinds import kind_of
+from tidegate.runs.kinds.kind import Witnesses
+from tidegate.runs.planned import Ask, Planned, Unplanned
 from tidegate.runs.sessions import SessionPool
-from tidegate.runs.tables import ResolvedTable, resolve
+from tidegate.runs.tables import Catalogs
 from tidegate.state.ledger import Ledger
-
-Ask = Callable[[ResolvedTable, PartitionEvidence], Request]
-
-
-@dataclass(frozen=True)
-class Planned:
-    """One table: what was found, and what follows."""
-
-    key: str
-    table: ResolvedTable
-    evidence: PartitionEvidence
-    plan: TablePlan
-
-
-@dataclass(frozen=True)
-class Unplanned:
-    """A table that could not be planned, with what was found of it before the problem."""
-
-    key: str
-    problem: TidegateError
-    table: ResolvedTable | None = None
-    evidence: PartitionEvidence | None = None
-
-
-def sorted_out(found: Sequence[Planned | Unplanned]) -> tuple[list[Planned], dict[str, str]]:
-    """The tables that were planned, and the problems of the others."""
-    problems = {one.key: str(one.problem) for one in found if isinstance(one, Unplanned)}
-    return [one for one in found if isinstance(one, Planned)], problems
-
-
-def as_plan(found: Sequence[Planned | Unplanned]) -> Plan:
-    planned, problems = sorted_out(found)
-    return Plan(tuple(one.plan for one in planned), tuple(problems.items()))
 
 
 class Planner:
@@ -85,8 +50,8 @@ class Planner:
             if has_ledger and trust_ledger:
                 Ledger(target).require_own()
 
-        def one(table: PartitionTable) -> Planned | Unplanned:
-            result = self._one(table, sources, targets, has_ledger and trust_ledger, ask, count_all)
+        def one(table: Table) -> Planned | Unplanned:
+            result = self._one(table, (sources, targets), has_ledger and trust_ledger, ask, count_all)
             planned(result)
             return result
 
@@ -95,25 +60,24 @@ class Planner:
 
     def _one(
         self,
-        settings: PartitionTable,
-        sources: dict[TableName, Shape],
-        targets: dict[TableName, Shape],
+        settings: Table,
+        shapes: tuple[dict[TableName, Shape], dict[TableName, Shape]],
         has_ledger: bool,
         ask: Ask,
         count_all: bool,
     ) -> Planned | Unplanned:
-        table, seen = None, None
+        kind, table, seen = kind_of(settings), None, None
         try:
             with self._sources.session() as source, self._targets.session() as target:
-                table = resolve(settings, source, target, sources, targets)
+                table = kind.resolve(settings, Catalogs(source, target, *shapes))
                 ledger = Ledger(target) if has_ledger else None
                 at = Witnesses(source, target, self.lake, ledger, self.target.connection.display)
-                seen = look(table, at, count_all=count_all)
+                seen = kind.look(table, at, count_all=count_all)
         except TidegateError as problem:
             return Unplanned(settings.name, problem, table, seen)
         request = ask(table, seen)  # wrong use is raised to whoever asked, not noted as this table's failure
         try:
-            scope, steps = partition.plan(settings, seen, request)
+            scope, steps = kind.plan(table, seen, request)
         except TidegateError as problem:
             return Unplanned(settings.name, problem, table, seen)
         first: list[Step] = [table.schema_change] if table.schema_change and steps_move_rows(steps) else []

@@ -7,15 +7,14 @@ from tidegate.model.plan import Land, Load, Notice, Remove
 from tidegate.model.status import TableStatus, ValueStatus
 from tidegate.model.values import Value
 from tidegate.runs.explainer import explain
-from tidegate.runs.planner import Planned, Unplanned
+from tidegate.runs.planned import Planned, Unplanned
 
 
 def status_of(one: Planned | Unplanned) -> TableStatus:
     """Works on what could be seen, also when the table could not be planned."""
     if isinstance(one, Unplanned):
-        column = one.table.settings.partition_column if one.table else ""
-        return TableStatus(one.key, "partition", column, "failed", problem=str(one.problem))
-    settings = one.table.settings
+        kind, windows = (one.table.common.kind, one.table.windows) if one.table else ("", "")
+        return TableStatus(one.key, kind, windows, "failed", problem=str(one.problem))
     steps = [step for step in one.plan.steps if not isinstance(step, Notice)]
     values = tuple(_value(one, value) for value in _known(one))
     state = (
@@ -23,8 +22,8 @@ def status_of(one: Planned | Unplanned) -> TableStatus:
     )
     return TableStatus(
         table=one.key,
-        kind=settings.kind,
-        partition_column=settings.partition_column,
+        kind=one.table.common.kind,
+        partition_column=one.table.windows,
         state=state,
         scope=str(one.plan.scope),
         values=values,

@@ -1,37 +1,48 @@
-"""A configured table, found in both catalogs: which columns travel, by which column it is partitioned."""
+"""A configured table, found in both catalogs: which columns travel, and what is done with what differs."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
-from tidegate.config.project import PartitionTable
-from tidegate.errors import ConfigError, MissingObject, Unsupported
+from typing_extensions import Self
+
+from tidegate.config.project import Table
+from tidegate.errors import ConfigError, MissingObject
 from tidegate.interfaces import BatchSize, Database, ReadRequest, Session
 from tidegate.model.columns import Column, Shape, fingerprint
 from tidegate.model.names import TableName
 from tidegate.model.plan import ChangeSchema, Notice
 from tidegate.model.types import Type
-from tidegate.model.values import Kind, Value
+from tidegate.model.values import Value
 from tidegate.runs.drift import compare
-from tidegate.sql.partitions import of_value
+from tidegate.sql.text import Sql
 
 UNTOUCHED = "Nothing was read or written for this table."
 
 
 @dataclass(frozen=True)
+class Catalogs:
+    """What both catalogs say of the tables of a project, with the sessions that asked them."""
+
+    source: Session
+    target: Session
+    sources: dict[TableName, Shape]
+    targets: dict[TableName, Shape]
+
+
+@dataclass(frozen=True)
 class ResolvedTable:
-    """All names settled. `target` is None while the target table does not exist."""
+    """All names settled. `target` is None while the target table does not exist. A kind of table adds its own."""
 
     key: str
-    settings: PartitionTable
+    common: Table
+    """The settings, of whatever kind."""
     source: Shape
     target: Shape | None
     target_name: TableName
-    column: Column
-    target_column: Column
-    kind: Kind
     columns: tuple[Column, ...]
     target_columns: tuple[Column, ...]
     """The same columns in the target, as they will be when the plan's DDL is done; each reads what the source's has."""
@@ -41,19 +52,39 @@ class ResolvedTable:
     ledger_name: str
     """The target as it is configured, for lock and ledger alike; the server may spell it otherwise."""
 
+    @classmethod
+    def of(cls, found: ResolvedTable, **own: Any) -> Self:
+        """The same table, with what its kind knows of it besides."""
+        return cls(**{field.name: getattr(found, field.name) for field in fields(ResolvedTable)}, **own)
+
     @property
     def lake_column(self) -> str:
-        return self.settings.partition_column
+        """What the files of a value are known by, besides their table."""
+        raise NotImplementedError
+
+    @property
+    def windows(self) -> str:
+        """By what the rows are divided, for people."""
+        raise NotImplementedError
+
+    @property
+    def row_keys(self) -> tuple[str, ...]:
+        """What names a row, where settings or a key say so."""
+        raise NotImplementedError
+
+    def value(self, text: object) -> Value:
+        """A user's spelling of a value. Raises ConfigError."""
+        raise NotImplementedError
+
+    def source_request(self, value: Value) -> ReadRequest:
+        raise NotImplementedError
+
+    def target_request(self, value: Value) -> ReadRequest:
+        raise NotImplementedError
 
     @property
     def columns_id(self) -> str:
         return fingerprint(self.columns)
-
-    @property
-    def restatement_column(self) -> Column | None:
-        """As the catalog spells it; None when none is named."""
-        named = self.settings.restatement_column
-        return self.source.column(named) if named else None
 
     @property
     def target_lacks(self) -> tuple[str, ...]:
@@ -63,107 +94,83 @@ class ResolvedTable:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """What names a row for a person: configured keys, the primary key, else the first columns."""
-        names = self.settings.keys or self.source.primary_key or tuple(column.name for column in self.columns[:3])
+        """What names a row for a person: its keys, else the first columns."""
+        names = self.row_keys or tuple(column.name for column in self.columns[:3])
         travelling = {column.name for column in self.columns}
         return tuple(name for name in names if name in travelling) or (self.columns[0].name,)
 
     @property
     def batch(self) -> BatchSize:
-        return BatchSize(self.settings.batch_rows, self.settings.batch_bytes)
+        return BatchSize(self.common.batch_rows, self.common.batch_bytes)
 
-    def value(self, text: object) -> Value:
-        """A user's spelling of a partition value. Raises ConfigError."""
-        try:
-            return Value.of(text, self.kind)
-        except ValueError as problem:
-            raise ConfigError(
-                f"{self.key}: {problem}.", UNTOUCHED, f"{self.column.name} is {self.column.type}."
-            ) from None
+    def in_target(self, column: Column) -> Column:
+        """The target's column of the same name."""
+        return next(one for one in self.target_columns if one.name == column.name)
 
-    def source_request(self, value: Value) -> ReadRequest:
-        return ReadRequest(self.source.name, self.columns, of_value(self.column, value), self._as_text, self.batch)
+    def from_source(self, rows: Sql | None) -> ReadRequest:
+        return ReadRequest(self.source.name, self.columns, rows, self._as_text, self.batch)
 
-    def target_request(self, value: Value) -> ReadRequest:
-        return ReadRequest(
-            self.target_name, self.target_columns, of_value(self.target_column, value), self._as_text, self.batch
-        )
+    def from_target(self, rows: Sql | None) -> ReadRequest:
+        return ReadRequest(self.target_name, self.target_columns, rows, self._as_text, self.batch)
 
     @property
     def _as_text(self) -> tuple[str, ...]:
-        return tuple(column.name for column in self.columns if column.name in self.settings.columns)
+        return tuple(column.name for column in self.columns if column.name in self.common.columns)
 
 
-def resolve(
-    settings: PartitionTable,
-    source: Session,
-    target_session: Session,
-    sources: dict[TableName, Shape],
-    targets: dict[TableName, Shape],
-) -> ResolvedTable:
-    """Raises MissingObject, Unsupported or DriftStop, each with what to do."""
-    source_db, target_db = source.database, target_session.database
-    source_name = settings.source_table.within(source_db.default_schema)
-    target_name = settings.target_table.within(target_db.default_schema)
-    _require_two_places(settings, source_db, source_name, target_db, target_name)
-    shape = sources.get(source_name)
+def source_shape(settings: Table, catalogs: Catalogs) -> Shape:
+    """The table in the source. Raises MissingObject, with the nearest name that there is."""
+    source_db, target_db = catalogs.source.database, catalogs.target.database
+    name = settings.source_table.within(source_db.default_schema)
+    _require_two_places(settings, source_db, name, target_db, settings.target_table.within(target_db.default_schema))
+    shape = catalogs.sources.get(name)
     if shape is None:
         raise MissingObject(
-            f"{settings.name}: the source has no table {source_name}, or this login may not see it.",
+            f"{settings.name}: the source has no table {name}, or this login may not see it.",
             UNTOUCHED,
-            _nearest(str(source_name), map(str, source.tables()), "Correct `source_table`, or grant SELECT on it."),
+            _nearest(str(name), map(str, catalogs.source.tables()), "Correct `source_table`, or grant SELECT on it."),
         )
     _require_readable(settings, shape, "source")
-    column = _column(settings, shape, settings.partition_column, "partition_column")
-    if settings.restatement_column:
-        watched = _column(settings, shape, settings.restatement_column, "restatement_column")
-        if source_db.partition_kind(watched) is None:
-            raise Unsupported(
-                f"{settings.name}: {watched.name} is {watched.type}, whose greatest value cannot be told exactly.",
-                UNTOUCHED,
-                "Watch a column of an integer, decimal, date, timestamp or text type, or use `restatement: hash`.",
-            )
-    kind = source_db.partition_kind(column)
-    if kind is None:
-        raise Unsupported(
-            f"{settings.name}: {column.name} is {column.type}, whose values have no exact order to partition by.",
-            UNTOUCHED,
-            "Choose a column of an integer, decimal, date, timestamp or text type.",
-        )
-    shape = replace(shape, columns=tuple(_as_asked(settings, one, column) for one in shape.columns))
-    target = targets.get(target_name)
+    return shape
+
+
+def compared(
+    settings: Table,
+    shape: Shape,
+    catalogs: Catalogs,
+    index_on: Column | None = None,
+    *,
+    as_they_are: Iterable[str] = (),
+    deletes: bool = True,
+) -> ResolvedTable:
+    """The table on both sides. `as_they_are` are columns that keep their type whatever the settings ask; `deletes` says
+    whether a load takes rows away.
+
+    Raises MissingObject, Unsupported or DriftStop, each with what to do."""
+    source_db, target_db = catalogs.source.database, catalogs.target.database
+    target_name = settings.target_table.within(target_db.default_schema)
+    shape = replace(shape, columns=tuple(_as_asked(settings, one, as_they_are) for one in shape.columns))
+    target = catalogs.targets.get(target_name)
     if target is not None:
         _require_readable(settings, target, "target")
-    drift = compare(settings.name, shape, target, target_name, target_db, column)
-    in_target = tuple(_in_target(one, target, target_db) for one in drift.columns)
-    target_column = next((one for one in in_target if one.name == column.name), target_db.declare(column))
-    if target_db.partition_kind(target_column) is not kind:
-        raise Unsupported(
-            f"{settings.name}: {column.name} is {column.type} in the source and {target_column.type} in the target,"
-            " whose values have another order.",
-            UNTOUCHED,
-            "Give the target's column a type of the same sort, or partition by another column.",
-        )
+    drift = compare(settings.name, shape, target, target_name, target_db, index_on, deletes=deletes)
     return ResolvedTable(
         key=settings.name,
-        settings=settings,
+        common=settings,
         source=shape,
         target=target,
         target_name=target.name if target else target_name,
-        column=column,
-        target_column=target_column,
-        kind=kind,
         columns=drift.columns,
-        target_columns=in_target,
+        target_columns=tuple(_in_target(one, target, target_db) for one in drift.columns),
         schema_change=drift.change,
         notices=drift.notices,
-        lake_table=_for_lake(source_name, source_db),
+        lake_table=_for_lake(settings.source_table.within(source_db.default_schema), source_db),
         ledger_name=str(target_name),
     )
 
 
 def _require_two_places(
-    settings: PartitionTable, source_db: Database, source: TableName, target_db: Database, target: TableName
+    settings: Table, source_db: Database, source: TableName, target_db: Database, target: TableName
 ) -> None:
     """Where a schema is a database, a table's name could lead out of the one that was checked."""
     if target_db.schemas_are_databases and target.schema != target_db.default_schema:
@@ -182,7 +189,7 @@ def _require_two_places(
             )
 
 
-def _require_readable(settings: PartitionTable, shape: Shape, side: str) -> None:
+def _require_readable(settings: Table, shape: Shape, side: str) -> None:
     """A table whose rows are out of sight is not an empty one."""
     if not shape.readable:
         raise MissingObject(
@@ -192,9 +199,9 @@ def _require_readable(settings: PartitionTable, shape: Shape, side: str) -> None
         )
 
 
-def _as_asked(settings: PartitionTable, column: Column, partition: Column) -> Column:
+def _as_asked(settings: Table, column: Column, as_they_are: Iterable[str]) -> Column:
     """A column that is asked for as text holds text, and goes into a column of text where another type has no room."""
-    asked = column.name in settings.columns and column.name != partition.name
+    asked = column.name in settings.columns and column.name not in as_they_are
     return replace(column, holds=Type("string")) if asked else column
 
 
@@ -206,7 +213,7 @@ def _in_target(column: Column, target: Shape | None, database: Database) -> Colu
     return twin.reading(column)
 
 
-def _column(settings: PartitionTable, shape: Shape, name: str, setting: str) -> Column:
+def named_column(settings: Table, shape: Shape, name: str, setting: str) -> Column:
     column = shape.column(name)
     if column is None:
         remedy = _nearest(name, (known.name for known in shape.columns), f"Correct `{setting}`.")

@@ -6,18 +6,17 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tidegate.changes.partition import settled_values
 from tidegate.errors import TidegateError
-from tidegate.model.receipt import Receipt
 from tidegate.model.report import Comparison, Finding, RunReport, StepOutcome
 from tidegate.model.values import Value
 from tidegate.runs.executor import Clock, Places, keep_report, new_run
+from tidegate.runs.kinds import kind_of
+from tidegate.runs.kinds.kind import Compared
 from tidegate.runs.listener import Listener
-from tidegate.runs.planner import Planned, sorted_out
-from tidegate.runs.proving import CompareSlice
-from tidegate.runs.work import Snapshot, snapshot_of
+from tidegate.runs.planned import Planned, sorted_out
+from tidegate.runs.work import snapshot_of
 from tidegate.spark.engine import Engine
-from tidegate.spark.slices import Facts, run_slices
+from tidegate.spark.slices import Facts, Slice, run_slices
 
 
 @dataclass(frozen=True)
@@ -45,35 +44,19 @@ class Verifier:
     def verify(self, keys: Sequence[str], *, deep: bool = False, verb: str = "verify") -> RunReport:
         with self.places.planner().open() as planner:
             planned, failures = sorted_out(planner.plan(keys, count_all=True))
-        pairs = [Pair(one, value) for one in planned for value in self._values(one)]
-        by_count = [pair for pair in pairs if pair.one.table.settings.proof == "count"]
-        by_hash = [pair for pair in pairs if pair.one.table.settings.proof == "hash"]
+        pairs = []
+        for one in planned:
+            values, findings = kind_of(one.table.common).to_verify(one)
+            self.findings += findings
+            pairs += [Pair(one, value) for value in values]
+        by_count = [pair for pair in pairs if _proof(pair) == "count"]
+        by_hash = [pair for pair in pairs if _proof(pair) == "hash"]
         for pair in by_count:
             self._compare_counts(pair)
         failures |= self._compare_contents(by_hash, deep)
         report = self._report(verb, failures)
         keep_report(self.places, report)
         return report
-
-    def _values(self, one: Planned) -> list[Value]:
-        """What is in scope, known to the ledger or ready in the source, and inside of the retention."""
-        seen, settings = one.evidence, one.table.settings
-        if seen.scope is None and not seen.ledger:
-            self.findings.append(Finding(one.key, "scope", "nothing was loaded yet: there is no scope to verify"))
-            return []
-        standing = {value for value, entry in seen.ledger.items() if entry.stands}
-        settled = settled_values(settings, seen.source, seen.ready)
-        known = sorted(value for value in {*standing, *settled} if one.plan.scope.holds(value))
-        kept = known if settings.retain.target is None else known[-settings.retain.target :]
-        return [value for value in kept if not self._kept_by_a_tester(one, value)]
-
-    def _kept_by_a_tester(self, one: Planned, value: Value) -> bool:
-        entry, held = one.evidence.ledger.get(value), one.evidence.target.get(value)
-        if one.table.settings.on_target_change != "keep" or entry is None or held is None or held <= entry.rows:
-            return False
-        text = f"left out of the proof: `on_target_change: keep` and the target holds {held - entry.rows:,} rows more"
-        self.findings.append(Finding(one.key, "receipt", text, value.text, "note"))
-        return True
 
     # By count
 
@@ -101,7 +84,8 @@ class Verifier:
         workspace = self.places.lake.prepare(self.run)
         try:
             with snapshot_of(self.places.source) as snapshot:
-                slices = [self._slice(pair, snapshot, deep) for pair in comparable]
+                shared = Compared(self.places.source, self.places.target, snapshot, deep)
+                slices = [_slice(shared, pair) for pair in comparable]
                 self.listener.phase("verify", len(slices), self._rows(comparable))
 
                 def finished(number: int, facts: Facts) -> None:
@@ -134,57 +118,17 @@ class Verifier:
         self.findings.append(Finding(pair.one.key, "receipt", "missing in the target", pair.value.text))
         return False
 
-    def _slice(self, pair: Pair, snapshot: Snapshot, deep: bool) -> CompareSlice:
-        table, evidence, value = pair.one.table, pair.one.evidence, pair.value
-        in_source, entry = value in evidence.source, evidence.ledger.get(value)
-        known = evidence.lake.get(value) or entry
-        target = table.target_request(value)
-        return CompareSlice(
-            source=self.places.source if in_source else None,
-            source_request=table.source_request(value) if in_source else None,
-            snapshot=snapshot.name,
-            target=self.places.target,
-            # What the source purged is compared with the ledger, and so in the columns of that time.
-            target_request=target if in_source or entry is None else target.only(entry.columns),
-            text_columns=known.text_columns if known else (),
-            keys=table.keys if deep and in_source else (),
-        )
-
     def _compared(self, pair: Pair, facts: Facts) -> None:
-        evidence = pair.one.evidence
-        entry, file = evidence.ledger.get(pair.value), evidence.lake.get(pair.value)
-        source, target = _receipt(facts["source"]), _receipt(facts["target"])
-        comparison = Comparison(
-            pair.one.key,
-            pair.value.text,
-            source,
-            target,
-            file.hash if file else "",
-            entry.hash if entry else "",
-        )
+        comparison, findings = kind_of(pair.one.table.common).judged(pair.one, pair.value, facts)
         self.comparisons.append(comparison)
-        rows = target.rows if target else 0
+        self.findings += findings
+        rows = comparison.target.rows if comparison.target else 0
         outcome = StepOutcome(pair.one.key, "verify", pair.value.text, "proof: hash", "done", rows, facts["seconds"])
         self._note(outcome)
-        if source is None:
-            self._judge_purged(comparison)
-        elif not comparison.equal:
-            self.findings.append(
-                Finding(pair.one.key, "receipt", _what(comparison, facts.get("keys")), pair.value.text)
-            )
 
     def _note(self, outcome: StepOutcome) -> None:
         self.steps.append(outcome)
         self.listener.step(outcome)
-
-    def _judge_purged(self, comparison: Comparison) -> None:
-        """The source no longer has it: the ledger's receipt is the measure."""
-        same = comparison.target is not None and comparison.target.hash == comparison.ledger_hash
-        what = "no longer in the source; the target " + (
-            "holds what was loaded" if same else "differs from what was loaded"
-        )
-        severity = "note" if same else "error"
-        self.findings.append(Finding(comparison.table, "receipt", what, comparison.value, severity))
 
     def _rows(self, pairs: list[Pair]) -> int | None:
         total = 0
@@ -223,23 +167,9 @@ def values_that_differ(report: RunReport) -> dict[str, list[str]]:
     return found
 
 
-def _receipt(facts: Facts | None) -> Receipt | None:
-    return None if facts is None else Receipt(facts["rows"], facts["hash"])
+def _proof(pair: Pair) -> str:
+    return str(getattr(pair.one.table.common, "proof", "hash"))
 
 
-def _what(comparison: Comparison, keys: Facts | None) -> str:
-    source, target = comparison.source, comparison.target
-    assert source is not None and target is not None
-    text = (
-        f"{source.rows:,} rows in the source, {target.rows:,} in the target"
-        if source.rows != target.rows
-        else "equal counts, other content"
-    )
-    if comparison.lake_hash and target.hash == comparison.lake_hash:
-        text += "; the source changed after it was extracted"
-    elif comparison.lake_hash and source.hash == comparison.lake_hash:
-        text += "; the target was changed after it was loaded"
-    for name, found in (keys or {}).items():
-        more = ", ..." if found["count"] > len(found["examples"]) else ""
-        text += f"; {found['count']:,} {name} ({', '.join(found['examples'])}{more})"
-    return text
+def _slice(shared: Compared, pair: Pair) -> Slice:
+    return kind_of(pair.one.table.common).compare_slice(shared, pair.one, pair.value)

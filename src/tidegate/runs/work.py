@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from tidegate.errors import TidegateError
@@ -15,9 +16,10 @@ from tidegate.model.evidence import LedgerEntry
 from tidegate.model.plan import Land, Load, Step
 from tidegate.model.report import StepOutcome
 from tidegate.model.scope import Scope
+from tidegate.model.values import Value
 from tidegate.runs.explainer import value_of, verb_of
 from tidegate.runs.listener import Boundary, Listener
-from tidegate.runs.planner import Planned
+from tidegate.runs.planned import Planned
 from tidegate.runs.tables import ResolvedTable
 from tidegate.spark.engine import Engine
 from tidegate.spark.slices import Facts, Slice, run_slices
@@ -41,6 +43,9 @@ class Work:
     failed: dict[str, str] = field(default_factory=dict)
     """Tables with a failed step, and the first error of each."""
     timings: dict[str, float] = field(default_factory=dict)
+    landed: dict[tuple[str, Value], Path] = field(default_factory=dict)
+    """Where the files are that this run landed."""
+    jobs: int = 0
 
     @property
     def ledger(self) -> Ledger:
@@ -85,7 +90,8 @@ def run_jobs(work: Work, name: str, jobs: list[Job], finished: Callable[[Job, Fa
     work.timed("spark start", time.monotonic() - started)
     started = time.monotonic()
     work.listener.phase(name, len(jobs), total)
-    workspace = work.lake.prepare(work.run) / name
+    work.jobs += 1
+    workspace = work.lake.prepare(work.run) / f"{name}-{work.jobs}"
     try:
         run_slices(
             session,

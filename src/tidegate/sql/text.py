@@ -62,6 +62,33 @@ class Among:
 
 
 @dataclass(frozen=True)
+class Same:
+    """Whether two columns of one type hold the same value: exactly, also where their collation says more."""
+
+    one: Name
+    other: Name
+    type: str = ""
+
+
+@dataclass(frozen=True)
+class Joined:
+    """The rows `t` of a table that have a partner `s` in a stage, to be updated or deleted."""
+
+    table: Name
+    stage: Name
+    on: tuple[Same, ...]
+    assigned: tuple[tuple[Name, Name], ...] = ()
+    """Columns of the table, and the columns of the stage that they get; none to delete the rows."""
+
+
+@dataclass(frozen=True)
+class Checksum:
+    """A number, as text, that most changes of these columns change; whatever the order of the rows."""
+
+    columns: tuple[Name, ...]
+
+
+@dataclass(frozen=True)
 class Count:
     """How many rows there are, however many."""
 
@@ -82,12 +109,16 @@ class Sql:
     holes: tuple[tuple[str, Hole], ...] = ()
 
 
-Part: TypeAlias = Name | Literal | AsText | Exactly | Among | Count | First | Sql
+Part: TypeAlias = Name | Literal | AsText | Exactly | Among | Same | Joined | Checksum | Count | First | Sql
 Hole: TypeAlias = Part | Sequence[Part]
 
 
 class Dialect:
     """How one database writes names and values: here as the standard has it, a database overrides the rest."""
+
+    update_joined = "UPDATE {table} AS t SET {assigned} FROM {stage} AS s WHERE {on}"
+    assigned = "{column} = s.{value}"
+    delete_joined = "DELETE FROM {table} AS t USING {stage} AS s WHERE {on}"
 
     def name(self, part: str) -> str:
         return '"' + part.replace('"', '""') + '"'
@@ -115,6 +146,13 @@ class Dialect:
 
     def among(self, column: str, values: Sequence[Literal]) -> str:
         return one_of(column, [self.literal(value) for value in values])
+
+    def same(self, one: str, other: str, column_type: str = "") -> str:
+        return f"{one} = {other}"
+
+    def checksum(self, columns: Sequence[str]) -> str:
+        """Sums, since what stands there twice would cancel out otherwise."""
+        return f"CAST(sum(hashtextextended(CAST(ROW({', '.join(columns)}) AS text), 0)) AS text)"
 
     def first(self, query: str, rows: int) -> str:
         return f"{query} LIMIT {rows:d}"
@@ -154,6 +192,12 @@ def render(statement: Part, dialect: Dialect) -> str:
             return dialect.as_text(render(value, dialect), type_)
         case Exactly(column, type_):
             return dialect.exactly(render(column, dialect), type_)
+        case Same(one, other, type_):
+            return dialect.same(render(one, dialect), render(other, dialect), type_)
+        case Joined():
+            return _joined(statement, dialect)
+        case Checksum(columns):
+            return dialect.checksum([render(column, dialect) for column in columns])
         case Count():
             return dialect.count()
         case Among(column, values):
@@ -165,6 +209,15 @@ def render(statement: Part, dialect: Dialect) -> str:
         case Sql(template, holes):
             return template.format(**{key: _render_hole(hole, dialect) for key, hole in holes})
     raise TypeError(f"{type(statement).__name__} cannot stand in a statement")
+
+
+def _joined(joined: Joined, dialect: Dialect) -> str:
+    table, stage = render(joined.table, dialect), render(joined.stage, dialect)
+    on = " AND ".join(render(same, dialect) for same in joined.on)
+    pairs = [(render(column, dialect), render(value, dialect)) for column, value in joined.assigned]
+    assigned = ", ".join(dialect.assigned.format(column=column, value=value) for column, value in pairs)
+    template = dialect.update_joined if pairs else dialect.delete_joined
+    return template.format(table=table, stage=stage, on=on, assigned=assigned)
 
 
 def _render_hole(hole: Hole, dialect: Dialect) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import socket
 import ssl
+import uuid
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,6 +18,7 @@ from typing import Any
 
 from tidegate.databases.mysql import types
 from tidegate.databases.mysql.dialect import DIALECT
+from tidegate.databases.mysql.statements import create_stage
 from tidegate.interfaces import Database, Session
 from tidegate.model.columns import Column
 from tidegate.model.connection import Connection
@@ -78,6 +80,13 @@ class Mysql(Database):
     def partition_kind(self, column: Column) -> Kind | None:
         return types.partition_kind(column)
 
+    def clock(self, mark: Column) -> Sql | None:
+        """A TIMESTAMP is a moment, which our sessions see in UTC; other times are those of the server."""
+        there = sql("CONVERT_TZ(UTC_TIMESTAMP(6), '+00:00', @@global.time_zone)")
+        moment = {"instant": sql("UTC_TIMESTAMP(6)"), "timestamp": there, "date": sql("DATE({there})", there=there)}
+        found = moment.get(mark.holds.family)
+        return None if found is None else sql("SELECT CAST({moment} AS CHAR)", moment=found)
+
     def declare(self, column: Column) -> Column:
         return types.declare(column, self._collation)
 
@@ -108,12 +117,22 @@ class Mysql(Database):
         made = sql("CREATE TABLE {table} ({parts}) ENGINE = InnoDB", table=Name.of(name), parts=parts)
         return [made]
 
+    def stage_name(self) -> TableName:
+        return TableName(self.connection.database, f"tidegate_{uuid.uuid4().hex}")
+
+    def create_stage(self, stage: TableName, table: TableName, columns: Sequence[Column]) -> Sql:
+        return create_stage(stage, table, columns)
+
+    def drop_stage(self, stage: TableName) -> Sql:
+        """Said to be temporary: it commits nothing then, and asks for no right."""
+        return sql("DROP TEMPORARY TABLE IF EXISTS {stage}", stage=Name.of(stage))
+
     def grants_to_read(self, tables: Sequence[TableName]) -> list[Sql]:
         return [self._grant("SELECT, SHOW VIEW, TRIGGER", Name.of(table)) for table in tables]
 
     def grants_to_write(self, tables: Sequence[TableName]) -> list[Sql]:
         """On the database, since a right to a table alone cannot create one."""
-        rights = "SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, INDEX, TRIGGER"
+        rights = "SELECT, INSERT, UPDATE, DELETE, CREATE, CREATE TEMPORARY TABLES, ALTER, INDEX, TRIGGER"
         return [self._grant(rights, sql("{database}.*", database=Name.of(self.connection.database)))]
 
     def _grant(self, rights: str, place: Part) -> Sql:

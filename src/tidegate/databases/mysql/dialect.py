@@ -27,6 +27,10 @@ _DECIMAL = re.compile(r"decimal\(\d+,\d+\)")
 class MysqlDialect(Dialect):
     """Names in backticks; literals by the few types that a cast can name; texts told apart by their bytes."""
 
+    update_joined = "UPDATE {table} AS t JOIN {stage} AS s ON {on} SET {assigned}"
+    assigned = "t.{column} = s.{value}"
+    delete_joined = "DELETE t FROM {table} AS t JOIN {stage} AS s ON {on}"
+
     def name(self, part: str) -> str:
         return "`" + part.replace("`", "``") + "`"
 
@@ -48,6 +52,16 @@ class MysqlDialect(Dialect):
             return found
         plain = [f"CAST({self.literal(Literal(value.value))} AS BINARY)" for value in values]
         return f"({found} AND {one_of(f'CAST(CONVERT({column} USING utf8mb4) AS BINARY)', plain)})"
+
+    def same(self, one: str, other: str, column_type: str = "") -> str:
+        found = super().same(one, other)
+        if bare(column_type) not in _TEXTS:
+            return found
+        return f"({found} AND CAST({one} AS BINARY) = CAST({other} AS BINARY))"
+
+    def checksum(self, columns: Sequence[str]) -> str:
+        values = ", ".join(f"QUOTE({column})" for column in columns)  # a null is NULL, a text has quotes
+        return f"CAST(SUM(CRC32(CONCAT_WS(',', {values}))) AS CHAR)"
 
 
 def _cast(column_type: str) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tidegate.interfaces import ReadRequest
 from tidegate.model.columns import Column
-from tidegate.model.names import TableName
+from tidegate.model.names import TableName, staged_name
 from tidegate.sql.text import AsText, Literal, Name, Part, Sql, sql
 
 
@@ -47,4 +49,20 @@ def distinct_values(table: TableName, column: Column, limit: int, *, by_index: b
         table=Name.of(table),
         column=Name.of(column.name),
         limit=Literal(limit),
+    )
+
+
+def create_stage(stage: TableName, table: TableName, columns: Sequence[Column]) -> Sql:
+    """The columns' own types and character sets. From a join that has no rows, so that none of them is required: the
+    default of a date that is would be refused."""
+    chosen: list[Part] = [
+        sql("t.{column} AS {name}", column=Name.of(column.name), name=Name.of(staged_name(number)))
+        for number, column in enumerate(columns)
+    ]
+    return sql(
+        "CREATE TEMPORARY TABLE {stage} ENGINE = InnoDB AS\n"
+        "SELECT {columns} FROM (SELECT 1 AS one) AS o LEFT JOIN {table} AS t ON 1 = 0 LIMIT 0",
+        stage=Name.of(stage),
+        columns=chosen,
+        table=Name.of(table),
     )

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import os
 import socket
+import uuid
 from collections.abc import Sequence
 from typing import Any
 
 from tidegate.databases.postgresql import types
 from tidegate.databases.postgresql.dialect import DIALECT
+from tidegate.databases.postgresql.statements import create_stage
 from tidegate.interfaces import Database, Feature, Session
 from tidegate.model.columns import Column
 from tidegate.model.names import TableName
@@ -65,6 +67,14 @@ class Postgresql(Database):
     def partition_kind(self, column: Column) -> Kind | None:
         return types.partition_kind(column)
 
+    def clock(self, mark: Column) -> Sql | None:
+        """A time without a zone is that of the server, whatever ours is set to."""
+        there = sql("now() AT TIME ZONE (SELECT reset_val FROM pg_settings WHERE name = 'TimeZone')")
+        moment = {"instant": sql("now()"), "timestamp": there, "date": there}.get(mark.holds.family)
+        if moment is None:
+            return None
+        return sql("SELECT CAST(CAST({moment} AS {type}) AS text)", moment=moment, type=raw(mark.type))
+
     def declare(self, column: Column) -> Column:
         return types.declare(column)
 
@@ -84,6 +94,15 @@ class Postgresql(Database):
         if index_on and tuple(key[:1]) != (index_on,):
             statements.append(sql("CREATE INDEX ON {table} ({column})", table=Name.of(name), column=Name.of(index_on)))
         return statements[1:] if name.schema == self.default_schema else statements
+
+    def stage_name(self) -> TableName:
+        return TableName("pg_temp", f"tidegate_{uuid.uuid4().hex}")
+
+    def create_stage(self, stage: TableName, table: TableName, columns: Sequence[Column]) -> Sql:
+        return create_stage(stage, table, columns)
+
+    def drop_stage(self, stage: TableName) -> Sql:
+        return sql("DROP TABLE IF EXISTS {stage}", stage=Name.of(stage))
 
     def grants_to_read(self, tables: Sequence[TableName]) -> list[Sql]:
         login = Name.of(self.connection.user or "the_login")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tidegate.interfaces import ReadRequest
 from tidegate.model.columns import Column
-from tidegate.model.names import TableName
+from tidegate.model.names import TableName, staged_name
 from tidegate.sql.text import AsText, Literal, Name, Part, Sql, sql
 
 
@@ -58,4 +60,18 @@ def distinct_by_scan(table: TableName, column: Column, limit: int) -> Sql:
         column=Name.of(column.name),
         table=Name.of(table),
         limit=Literal(limit),
+    )
+
+
+def create_stage(stage: TableName, table: TableName, columns: Sequence[Column]) -> Sql:
+    """Each column of the type, the collation and the name that it has to have, none of them required."""
+    chosen: list[Part] = [
+        sql("{column} AS {name}", column=Name.of(column.name), name=Name.of(staged_name(number)))
+        for number, column in enumerate(columns)
+    ]
+    return sql(
+        "CREATE TEMPORARY TABLE {stage} AS SELECT {columns} FROM {table} WITH NO DATA",
+        stage=Name.of(stage),
+        columns=chosen,
+        table=Name.of(table),
     )

@@ -8,17 +8,19 @@ what rests on Microsoft's documentation alone is told in docs/proved.md.
 from __future__ import annotations
 
 import os
+import uuid
 from collections import Counter
 from collections.abc import Sequence
 
 from tidegate.databases.sqlserver import types
 from tidegate.databases.sqlserver.dialect import DIALECT
+from tidegate.databases.sqlserver.statements import create_stage
 from tidegate.errors import Unsupported
 from tidegate.interfaces import Database, Session
 from tidegate.model.columns import Column
 from tidegate.model.names import TableName
 from tidegate.model.values import Kind
-from tidegate.sql.text import Literal, Name, Part, Sql, names, raw, sql
+from tidegate.sql.text import AsText, Literal, Name, Part, Sql, names, raw, sql
 
 LONGEST_NAME = 128
 LONGEST_CLUSTERED_KEY, LONGEST_KEY = 900, 1700
@@ -96,6 +98,13 @@ class SqlServer(Database):
     def partition_kind(self, column: Column) -> Kind | None:
         return types.partition_kind(column)
 
+    def clock(self, mark: Column) -> Sql | None:
+        """A time without an offset is that of the server."""
+        if mark.holds.family not in ("timestamp", "ticks", "minutes", "date"):
+            return None
+        now = sql("CONVERT({type}, SYSDATETIME())", type=raw(mark.type))
+        return sql("SELECT {now}", now=AsText(now, mark.type))
+
     def declare(self, column: Column) -> Column:
         return types.declare(column)
 
@@ -139,6 +148,15 @@ class SqlServer(Database):
                 )
             )
         return statements
+
+    def stage_name(self) -> TableName:
+        return TableName("", f"#tidegate_{uuid.uuid4().hex}")
+
+    def create_stage(self, stage: TableName, table: TableName, columns: Sequence[Column]) -> Sql:
+        return create_stage(stage, table, columns)
+
+    def drop_stage(self, stage: TableName) -> Sql:
+        return sql("DROP TABLE IF EXISTS {stage}", stage=Name.of(stage))
 
     def grants_to_read(self, tables: Sequence[TableName]) -> list[Sql]:
         return [self._grant("SELECT, VIEW DEFINITION", table) for table in tables]

@@ -25,6 +25,9 @@ _ROW_VERSIONS = ("timestamp", "rowversion")
 class SqlServerDialect(Dialect):
     """Names in brackets or quotes; literals in the column's type and with a style; texts told apart by their bytes."""
 
+    update_joined = "UPDATE t SET {assigned} FROM {table} AS t JOIN {stage} AS s ON {on}"
+    delete_joined = "DELETE t FROM {table} AS t JOIN {stage} AS s ON {on}"
+
     def name(self, part: str) -> str:
         return super().name(part) if "]" in part else f"[{part}]"
 
@@ -70,6 +73,17 @@ class SqlServerDialect(Dialect):
         kind = "varbinary(max)" if "(max)" in values[0].type else "varbinary(8000)"
         exact = [f"CONVERT({kind}, {self.literal(value)})" for value in values]
         return f"({found} AND {one_of(f'CONVERT({kind}, {column})', exact)})"
+
+    def same(self, one: str, other: str, column_type: str = "") -> str:
+        found = super().same(one, other)
+        if bare(column_type) not in CHARACTERS:
+            return found
+        kind = "varbinary(max)" if "(max)" in column_type else "varbinary(8000)"
+        return f"({found} AND CONVERT({kind}, {one}) = CONVERT({kind}, {other}))"
+
+    def checksum(self, columns: Sequence[str]) -> str:
+        """Of the bytes. CHECKSUM_AGG would let rows that are there twice cancel out."""
+        return f"CONVERT(nvarchar(50), SUM(CONVERT(bigint, BINARY_CHECKSUM({', '.join(columns)}))))"
 
     def count(self) -> str:
         return "COUNT_BIG(*)"

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from tidegate.databases.sqlserver.types import COLLATION, bare
 from tidegate.interfaces import ReadRequest
 from tidegate.model.columns import Column
-from tidegate.model.names import TableName
+from tidegate.model.names import TableName, staged_name
 from tidegate.sql.text import AsText, Exactly, Literal, Name, Part, Sql, raw, sql
 
 _BINARY_FORMS = {"hierarchyid": "varbinary(892)", "geometry": "varbinary(max)", "geography": "varbinary(max)"}
@@ -109,6 +109,20 @@ def _from_stage(column: Column, staged: Name) -> Part:
     if kind in ("hierarchyid", "geometry", "geography", "json", "vector", "uniqueidentifier"):
         return sql("CONVERT({type}, {staged})", type=raw(column.type), staged=staged)
     return staged
+
+
+def create_stage(stage: TableName, table: TableName, columns: Sequence[Column]) -> Sql:
+    """The columns' own types and collations. Of a union, since a plain SELECT would hand the identity on."""
+    chosen: list[Part] = [
+        sql("{column} AS {name}", column=Name.of(column.name), name=Name.of(staged_name(number)))
+        for number, column in enumerate(columns)
+    ]
+    return sql(
+        "SELECT {columns} INTO {stage} FROM {table} WHERE 1 = 0\nUNION ALL SELECT {columns} FROM {table} WHERE 1 = 0",
+        columns=chosen,
+        stage=Name.of(stage),
+        table=Name.of(table),
+    )
 
 
 def characters_lost(columns: Sequence[Column], stage: TableName) -> Sql | None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from pathlib import Path
 
 from tidegate.changes.partition import settled_values
 from tidegate.errors import TidegateError, Unsupported
@@ -16,9 +14,10 @@ from tidegate.model.evidence import LakeFile, LedgerEntry, PartitionEvidence, So
 from tidegate.model.names import TableName
 from tidegate.model.scope import Scope
 from tidegate.model.values import Value
-from tidegate.runs.tables import UNTOUCHED, ResolvedTable
+from tidegate.runs.kinds.kind import Witnesses
+from tidegate.runs.kinds.partition.table import PartitionedTable
+from tidegate.runs.tables import UNTOUCHED
 from tidegate.sql import partitions
-from tidegate.state.ledger import Ledger
 
 MOST_VALUES = 100_000
 MOST_COUNTED = 200
@@ -26,19 +25,7 @@ MOST_IN_A_STATEMENT = 1000
 LONGEST_VALUE = 400
 
 
-@dataclass(frozen=True)
-class Witnesses:
-    """One open session on each side, and the lake. `ledger` is None while the target has none."""
-
-    source: Session
-    target: Session
-    lake: ParquetLake
-    ledger: Ledger | None
-    target_place: str
-    """Where the target is: a lake that several targets share keeps a scope for each."""
-
-
-def look(table: ResolvedTable, at: Witnesses, *, count_all: bool = False) -> PartitionEvidence:
+def look(table: PartitionedTable, at: Witnesses, *, count_all: bool = False) -> PartitionEvidence:
     """The evidence of one table. Rows are counted inside the look-back and for what is new, or for all if asked."""
     values = _allowed(
         table,
@@ -77,7 +64,7 @@ def look(table: ResolvedTable, at: Witnesses, *, count_all: bool = False) -> Par
 # Source and target
 
 
-def _distinct(table: ResolvedTable, session: Session, name: TableName, column: Column, indexed: bool) -> list[Value]:
+def _distinct(table: PartitionedTable, session: Session, name: TableName, column: Column, indexed: bool) -> list[Value]:
     texts = session.partition_values(name, column, indexed=indexed, limit=MOST_VALUES + 1)
     if len(texts) > MOST_VALUES:
         raise Unsupported(
@@ -95,7 +82,7 @@ def _distinct(table: ResolvedTable, session: Session, name: TableName, column: C
     return values
 
 
-def _value(table: ResolvedTable, name: TableName, text: object) -> Value:
+def _value(table: PartitionedTable, name: TableName, text: object) -> Value:
     try:
         return Value.of(text, table.kind)
     except ValueError as problem:
@@ -106,7 +93,7 @@ def _value(table: ResolvedTable, name: TableName, text: object) -> Value:
         ) from None
 
 
-def _allowed(table: ResolvedTable, values: Iterable[Value]) -> list[Value]:
+def _allowed(table: PartitionedTable, values: Iterable[Value]) -> list[Value]:
     """Sentinels stay out: they would count as the newest value."""
     wanted = table.settings.values
     low = table.value(wanted.from_) if wanted.from_ is not None else None
@@ -119,14 +106,14 @@ def _allowed(table: ResolvedTable, values: Iterable[Value]) -> list[Value]:
     ]
 
 
-def _held(table: ResolvedTable, target: Session) -> list[Value]:
+def _held(table: PartitionedTable, target: Session) -> list[Value]:
     if table.target is None:
         return []
     indexed = table.target.indexed(table.target_column.name)
     return _distinct(table, target, table.target_name, table.target_column, indexed)
 
 
-def _ready(table: ResolvedTable, source: Session) -> frozenset[Value] | None:
+def _ready(table: PartitionedTable, source: Session) -> frozenset[Value] | None:
     query = table.settings.ready_query
     if query is None:
         return None
@@ -135,7 +122,7 @@ def _ready(table: ResolvedTable, source: Session) -> frozenset[Value] | None:
 
 
 def _to_count(
-    table: ResolvedTable, settled: list[Value], entries: dict[Value, LedgerEntry], scope: Scope | None
+    table: PartitionedTable, settled: list[Value], entries: dict[Value, LedgerEntry], scope: Scope | None
 ) -> list[Value]:
     """What is new in the scope, and the look-back: the rest costs nothing."""
     first = settled[-table.settings.initial_load_count :]
@@ -151,7 +138,7 @@ def _look_back(count: int, settled: list[Value], entries: dict[Value, LedgerEntr
     return (loaded or settled)[-count:] if count else []
 
 
-def _count_source(table: ResolvedTable, source: Session, values: list[Value]) -> dict[Value, SourceValue]:
+def _count_source(table: PartitionedTable, source: Session, values: list[Value]) -> dict[Value, SourceValue]:
     watched = table.restatement_column
     rows = [
         row
@@ -161,7 +148,7 @@ def _count_source(table: ResolvedTable, source: Session, values: list[Value]) ->
     return {Value.of(text, table.kind): SourceValue(_number(count), _text(greatest)) for text, count, greatest in rows}
 
 
-def _count_target(table: ResolvedTable, target: Session, values: list[Value]) -> dict[Value, int]:
+def _count_target(table: PartitionedTable, target: Session, values: list[Value]) -> dict[Value, int]:
     rows = [
         row
         for some in _some_at_once(values)
@@ -180,7 +167,7 @@ def _some_at_once(values: list[Value]) -> Iterator[list[Value]]:
 
 
 def _lake(
-    table: ResolvedTable, lake: ParquetLake, entries: dict[Value, LedgerEntry]
+    table: PartitionedTable, lake: ParquetLake, entries: dict[Value, LedgerEntry]
 ) -> tuple[dict[Value, LakeFile], Scope | None]:
     """Files by value. A footer is read only when the ledger does not know the file by its stamp."""
     files: dict[Value, LakeFile] = {}
@@ -213,7 +200,7 @@ def _as_known(found: Found, entry: LedgerEntry) -> LakeFile:
     )
 
 
-def _named(table: ResolvedTable, found: Found) -> Value | None:
+def _named(table: PartitionedTable, found: Found) -> Value | None:
     """The value that the file's name tells; None when it tells none."""
     try:
         return None if found.value is None else Value.of(found.value, table.kind)
@@ -221,7 +208,7 @@ def _named(table: ResolvedTable, found: Found) -> Value | None:
         return None
 
 
-def _value_of_file(table: ResolvedTable, found: Found, in_footer: str) -> Value | None:
+def _value_of_file(table: PartitionedTable, found: Found, in_footer: str) -> Value | None:
     """None for a broken file whose name does not tell either."""
     named = _named(table, found)
     if not in_footer:
@@ -234,10 +221,6 @@ def _value_of_file(table: ResolvedTable, found: Found, in_footer: str) -> Value 
             "Move it away: the next run extracts what is missing.",
         )
     return value
-
-
-def path_of(table: ResolvedTable, lake: ParquetLake, value: Value) -> Path:
-    return lake.path_of(table.lake_table, table.lake_column, value)
 
 
 def _number(value: object) -> int:

@@ -1,0 +1,247 @@
+"""Reading by a mark: from what lake and target hold, a look-back before it, up to a bound that is fixed before reading.
+
+Planning is pure. A batch is a file with the marks that it holds. Batches whose marks follow on one another reach up to
+some mark; the smaller of what the lake and what the ledger reach is where reading starts, so that a hole on either side
+is read again, never a watermark believed. What is read twice costs a little reading, never a row.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from tidegate.errors import ForeignTarget
+from tidegate.model.evidence import LakeFile, LedgerEntry, PartitionEvidence
+from tidegate.model.plan import RELOAD, Land, Load, Notice, Request, Step
+from tidegate.model.scope import Scope
+from tidegate.model.values import Kind, Value
+
+ALL = Value.of("all versions", Kind.TEXT)
+"""What is verified, adopted and repaired as one."""
+
+
+class Rules(Protocol):
+    """The settings that planning asks for."""
+
+    @property
+    def on_target_change(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class Window:
+    """The marks of one batch, both ends included. `mark` is what it reaches up to; rows beyond lie in the future."""
+
+    after: Value | None
+    upto: Value | None
+    mark: Value | None
+    tail: str = ""
+    """How many rows the source had from the look-back before `mark` on, and their greatest mark."""
+    held: int | None = None
+    """How many rows the target had when it was loaded."""
+    read_at: str = ""
+
+    def to_json(self) -> str:
+        marks = {name: value and value.text for name, value in self.marks.items()}
+        return json.dumps({**marks, "tail": self.tail, "held": self.held, "read_at": self.read_at})
+
+    @property
+    def marks(self) -> dict[str, Value | None]:
+        return {"after": self.after, "upto": self.upto, "mark": self.mark}
+
+    @classmethod
+    def from_json(cls, text: str, kind: Kind) -> Window:
+        stored: dict[str, Any] = json.loads(text)
+        marks = {
+            name: None if stored.get(name) is None else Value.of(stored[name], kind)
+            for name in ("after", "upto", "mark")
+        }
+        return cls(**marks, tail=stored.get("tail", ""), held=stored.get("held"), read_at=stored.get("read_at", ""))
+
+
+@dataclass(frozen=True)
+class MarkEvidence(PartitionEvidence):
+    """What is known of a table that is read by a mark. A batch goes by the time in its file's name."""
+
+    in_lake: Mapping[Value, Window] = ()  # type: ignore[assignment]
+    in_ledger: Mapping[Value, Window] = ()  # type: ignore[assignment]
+    next_batch: Value | None = None
+    newest: Value | None = None
+    """The greatest mark of the source."""
+    settled: Value | None = None
+    """The greatest that does not lie in the future."""
+    tail: str = ""
+    floor: Value | None = None
+    """Where a first run would begin; None for all."""
+    rows: int | None = None
+    """How many rows the window would bring, where that was counted."""
+    held: int | None = None
+    """How many rows the target has; None while there is no table."""
+    left_out: int = 0
+    """How many versions that hold a plain window would leave out."""
+
+
+def reach(windows: Iterable[Window], floor: Value | None) -> Value | None:
+    """How far windows reach that follow on one another, from the floor on; None when there is none at it."""
+    reached: Value | None = None
+    ordered = sorted(windows, key=lambda one: (one.after is not None, one.after or _LEAST))
+    for window in ordered:
+        starts_there = window.after is None or (floor is not None and window.after <= floor)
+        follows = reached is not None and window.after is not None and window.after <= reached
+        if (starts_there or follows) and window.mark is not None and (reached is None or window.mark > reached):
+            reached = window.mark
+    return reached
+
+
+_LEAST = Value.of("", Kind.TEXT)
+
+
+def start_of(in_lake: Iterable[Window], in_ledger: Iterable[Window], floor: Value | None) -> Value | None:
+    """The smaller of what lake and ledger reach; None when one of them reaches nothing."""
+    lake, ledger = reach(in_lake, floor), reach(in_ledger, floor)
+    return None if lake is None or ledger is None else min(lake, ledger)
+
+
+def plan(rules: Rules, seen: MarkEvidence, asked: Request, look_back: int) -> tuple[Scope, list[Step]]:
+    """The scope from now on, and the steps in their order."""
+    planner = _Planner(rules, seen, asked, look_back)
+    return planner.scope, planner.steps()
+
+
+@dataclass(frozen=True)
+class _Planner:
+    rules: Rules
+    seen: MarkEvidence
+    asked: Request
+    look_back: int
+
+    @property
+    def scope(self) -> Scope:
+        """From the floor of the first run on; a backfill moves it down."""
+        known = self.seen.scope or Scope(self._first_floor)
+        if self.asked.between is None or known.floor is None:
+            return known
+        return Scope(min(known.floor, self.asked.between[0]), known.ranges, known.forgotten)
+
+    @property
+    def _first_floor(self) -> Value | None:
+        return self.seen.floor
+
+    def steps(self) -> list[Step]:
+        self._refuse_a_target_that_was_there_before()
+        loads = [self._load(batch, file, why) for batch, file, why in self._to_load()]
+        land = self._land()
+        if land is not None:
+            loads.append(Load(land.value, land.why, 1, land.rows))
+        return [*([land] if land else []), *loads, *self._notices()]
+
+    # The lake
+
+    def _land(self) -> Land | None:
+        seen = self.seen
+        if seen.newest is None or seen.next_batch is None:
+            return None
+        low, why = self._window()
+        if not why:
+            return None
+        window = Window(low, seen.newest, seen.settled or low)
+        return Land(seen.next_batch, why, seen.rows, window=window.to_json())
+
+    def _window(self) -> tuple[Value | None, str]:
+        """Where reading starts, and why it is read at all; without a reason there is nothing new."""
+        seen, floor = self.seen, self.scope.floor
+        if self.asked.reload_all or self.asked.reload:
+            return floor, RELOAD
+        if self.asked.between is not None:
+            return floor, "backfill asked for"
+        if not seen.in_ledger and not seen.in_lake:
+            return floor, "new in the source"
+        if self._columns_changed:
+            return floor, "it was extracted with other columns"
+        start = start_of(seen.in_lake.values(), self._loaded_or_about_to_be, floor)
+        if start is None:
+            return floor, "missing in the lake"
+        newest = max(seen.in_lake.items())[1] if seen.in_lake else None
+        reached = reach(self._loaded_or_about_to_be, floor)
+        if reached is not None and start < reached:
+            return self._before(start), "missing in the lake"
+        if newest is not None and newest.mark == start and newest.tail == seen.tail:
+            return start, ""
+        return self._before(start), "changes in the source"
+
+    def _before(self, mark: Value) -> Value:
+        """A look-back before it, and never below the scope."""
+        low, floor = mark.less(self.look_back), self.scope.floor
+        return low if floor is None or low > floor else floor
+
+    @property
+    def _loaded_or_about_to_be(self) -> list[Window]:
+        """A file that is there and not loaded is loaded by this very plan."""
+        return [*self.seen.in_ledger.values(), *self.seen.in_lake.values()]
+
+    @property
+    def _columns_changed(self) -> bool:
+        newest = max(self.seen.lake.items(), default=None)
+        return newest is not None and not newest[1].broken and newest[1].columns_id != self.seen.columns_id
+
+    # The target
+
+    def _to_load(self) -> list[tuple[Value, LakeFile, str]]:
+        """Files that the target lacks, in the order in which they were read; all of them when it lost rows."""
+        if self.asked.reload_all or self.asked.reload or self._columns_changed:
+            return []
+        lost = self._lost()
+        usable = [(batch, file) for batch, file in sorted(self.seen.lake.items()) if not file.broken]
+        if lost:
+            return [(batch, file, lost) for batch, file in usable]
+        known = {batch for batch, entry in self.seen.ledger.items() if entry.stands}
+        return [(batch, file, "in the lake, not in the target") for batch, file in usable if batch not in known]
+
+    def _lost(self) -> str:
+        held, expected = self.seen.held, self._expected
+        if expected is None or held is None or held >= expected:
+            return "gone from the target" if expected and held is None else ""
+        return f"the target holds {held:,} of {expected:,} versions"
+
+    @property
+    def _expected(self) -> int | None:
+        newest = max(self.seen.in_ledger.items(), default=None, key=lambda pair: pair[0])
+        return newest[1].held if newest is not None else None
+
+    def _load(self, batch: Value, file: LakeFile, why: str) -> Load:
+        entry: LedgerEntry | None = self.seen.ledger.get(batch)
+        newest = max((window.read_at for window in self.seen.in_ledger.values()), default="")
+        return Load(batch, why, entry.generation + 1 if entry else 1, file.rows, is_newest=file.read_at >= newest)
+
+    # What a person should know
+
+    def _notices(self) -> list[Step]:
+        seen, notices = self.seen, list[Step]()
+        if seen.nulls:
+            notices.append(Notice(f"{seen.nulls:,} rows have no mark and are never read", severity="warning"))
+        if seen.newest is None:
+            notices.append(Notice("the source holds no versions", severity="warning"))
+        elif seen.settled is None or seen.newest > seen.settled:
+            text = f"marks in the future, up to {seen.newest}, are read and do not advance the mark"
+            notices.append(Notice(text, severity="warning"))
+        if seen.left_out:
+            text = f"{seen.left_out:,} versions that hold are older than the window and left out"
+            notices.append(Notice(f"{text}; `initial_load: latest+window` takes them", severity="warning"))
+        expected, held = self._expected, seen.held
+        if expected is not None and held is not None and held > expected and self.rules.on_target_change != "keep":
+            text = f"the target holds {held:,} versions, {expected:,} were there after the last load"
+            notices.append(Notice(f"{text}: somebody added {held - expected:,}", severity="warning"))
+        return notices
+
+    def _refuse_a_target_that_was_there_before(self) -> None:
+        seen = self.seen
+        known = seen.is_ours or seen.ledger or not seen.held
+        if known or self.rules.on_target_change == "restore" or self.asked.reload_all:
+            return
+        raise ForeignTarget(
+            f"The target holds {seen.held:,} versions that no ledger knows.",
+            "Nothing was written.",
+            "`tidegate run --reload` brings what is missing and settles the flags of what it touches; nothing is"
+            " deleted.",
+        )

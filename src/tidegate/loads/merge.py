@@ -1,0 +1,145 @@
+"""Merge a table by its key: rows that are missing come, rows that differ change, and what is gone leaves if allowed.
+
+Which rows differ is told by our own hashes of both sides, so that case, blanks and nulls count as they are. Only those
+rows travel: into stages first, then in one transaction into the table. Inside of it the table is read back: every row
+of the source must be there as it left, and nothing else where deletes are allowed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tidegate.errors import Transient, ValueProblem
+from tidegate.interfaces import Session
+from tidegate.loads._unit import Batches, Book, Loaded, ReceiptOf, Unit, enter, refused, with_entry
+from tidegate.model.columns import Column
+from tidegate.model.names import TableName
+from tidegate.model.receipt import Receipt
+from tidegate.sql.staged import delete_staged, update_staged
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from tidegate.rows.differences import Content, Difference
+
+
+@dataclass(frozen=True, kw_only=True)
+class Merge(Unit):
+    """A whole table that is to hold what a file holds."""
+
+    keys: tuple[str, ...]
+    deletes: bool
+
+    @property
+    def key_columns(self) -> list[Column]:
+        return [column for name in self.keys for column in self.request.columns if column.name == name]
+
+    @property
+    def other_columns(self) -> list[Column]:
+        return [column for column in self.request.columns if column.name not in self.keys]
+
+
+def merge(session: Session, work: Merge, book: Book, batches: Batches, receipt_of: ReceiptOf) -> Loaded:
+    """The target holds every row of the file when this ends well, and no other where deletes are allowed."""
+    before = book.newest()
+    new, old = _content(work, batches()), _content(work, session.read(work.request))
+    _require_keys(work, new, "source")
+    _require_keys(work, old, "target")
+    found = _difference(new, old)
+    with ExitStack() as stages:
+        change = _Change(session, work, found, batches, stages)
+        with session.transaction():
+            entered = enter(session, work, book)
+            if isinstance(entered, Loaded):
+                return entered
+            if book.newest() != before:
+                raise _moved(work)
+            fresh, changed, gone = change.apply()
+            left = _proven(entered, session, new, found)
+            book.record(with_entry(entered, newest=left.as_text()).entry)
+    if not fresh + changed + gone:
+        return Loaded("equal already")
+    return Loaded("loaded", fresh + changed, f"{fresh:,} inserted, {changed:,} updated, {gone:,} deleted")
+
+
+def _content(work: Merge, batches: Iterator[pa.RecordBatch]) -> Content:
+    from tidegate.rows.arrow import arrow_schema
+    from tidegate.rows.differences import content_of
+
+    schema = arrow_schema(work.key_columns, work.request.text_columns)
+    return content_of(batches, schema, work.keys)
+
+
+def _difference(new: Content, old: Content) -> Difference:
+    from tidegate.rows.differences import difference
+
+    return difference(new, old)
+
+
+def _require_keys(work: Merge, content: Content, side: str) -> None:
+    key = ", ".join(work.keys)
+    for examples, what in ((content.without_key(), "has no value"), (content.repeated(), "is not unique")):
+        if examples:
+            raise ValueProblem(
+                f"{work.table}: the key ({key}) {what} in the {side}: {'; '.join(examples)}.",
+                "Nothing was loaded; the target keeps what it had.",
+                "Name other `primary_keys`, correct these rows, or use `merge_strategy: replace`, which needs no key.",
+            )
+
+
+def _moved(work: Merge) -> Transient:
+    return Transient(
+        f"{work.table}: another load came between reading the target and writing to it.",
+        "This one was rolled back.",
+        "Run again: it completes what is missing.",
+    )
+
+
+class _Change:
+    """Rows on their way: staged before the transaction, applied inside of it. Those that leave go first, so that what
+    they held of a unique key is free."""
+
+    def __init__(self, session: Session, work: Merge, found: Difference, batches: Batches, stages: ExitStack) -> None:
+        from tidegate.rows.differences import picked
+
+        self._session, self._work = session, work
+        self._gone: TableName | None = None
+        self._changed: TableName | None = None
+        table, keys = work.request.table, work.key_columns
+        names = [column.name for column in (*keys, *work.other_columns)]
+        if work.deletes and found.gone.num_rows:
+            rows = iter(found.gone.to_batches())
+            self._gone = stages.enter_context(session.stage(table, keys, rows))
+        if found.changed.any():
+            rows = picked(batches(), found.changed, names)
+            self._changed = stages.enter_context(session.stage(table, [*keys, *work.other_columns], rows))
+        own = [column.name for column in work.request.columns]
+        self._insert = stages.enter_context(
+            session.staged(table, work.request.columns, lambda: picked(batches(), found.fresh, own))
+        )
+
+    def apply(self) -> tuple[int, int, int]:
+        """How many rows came, changed and left, as the server counted them."""
+        table, keys = self._work.request.table, self._work.key_columns
+        gone = changed = 0
+        if self._gone is not None:
+            gone = self._session.execute(delete_staged(table, self._gone, keys))
+        if self._changed is not None:
+            statement = update_staged(table, self._changed, keys, self._work.other_columns)
+            changed = self._session.execute(statement)
+        return self._insert(), changed, gone
+
+
+def _proven(work: Merge, session: Session, new: Content, meant: Difference) -> Receipt:
+    """What the target holds now. Raises ProofFailed."""
+    held = _content(work, session.read(work.request))
+    left = _difference(new, held)
+    missing, unlike, more = left.counts
+    if missing or unlike or (work.deletes and more):
+        raise refused(work, f"{missing:,} rows missing, {unlike:,} unlike, {more:,} too many of {new.rows:,}")
+    if not work.deletes and more != meant.counts[2]:
+        raise refused(work, f"{more:,} rows besides those of the source, {meant.counts[2]:,} before")
+    return held.receipt

@@ -1,0 +1,159 @@
+"""Tables of versions (SCD type 2): read by their mark, loaded into timelines whose flags are settled."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from tidegate.changes import mark
+from tidegate.changes.mark import ALL, MarkEvidence, Window
+from tidegate.config.project import Scd2Table
+from tidegate.loads import scd2
+from tidegate.loads.scd2 import VersionLoad
+from tidegate.model.columns import fingerprint
+from tidegate.model.evidence import LedgerEntry, PartitionEvidence
+from tidegate.model.plan import Land, Load, Request, Step
+from tidegate.model.report import Comparison, Finding
+from tidegate.model.scope import Scope
+from tidegate.model.values import Value
+from tidegate.runs.kinds.kind import Compared, TableKind, Witnesses, comparison_of
+from tidegate.runs.kinds.scd2.looking import look
+from tidegate.runs.kinds.scd2.proving import CompareVersions
+from tidegate.runs.kinds.scd2.table import VersionTable, resolve
+from tidegate.runs.landing import LandSlice
+from tidegate.runs.loading import LoadSlice
+from tidegate.runs.planned import Planned
+from tidegate.runs.tables import Catalogs
+from tidegate.runs.work import Snapshot, Work
+from tidegate.spark.slices import Facts
+from tidegate.sql import marks
+
+
+class Scd2Kind(TableKind):
+    loads_in = 2
+    known_by_stamp = False
+    one_at_a_time = True  # what was read later has the last word
+
+    def resolve(self, settings: Scd2Table, catalogs: Catalogs) -> VersionTable:
+        return resolve(settings, catalogs)
+
+    def look(self, table: VersionTable, at: Witnesses, *, count_all: bool) -> MarkEvidence:
+        return look(table, at)
+
+    def plan(self, table: VersionTable, seen: PartitionEvidence, asked: Request) -> tuple[Scope, list[Step]]:
+        assert isinstance(seen, MarkEvidence)
+        return mark.plan(table.settings, seen, asked, table.look_back)
+
+    def land_slice(self, work: Work, one: Planned, step: Land, snapshot: Snapshot, name: str) -> LandSlice:
+        table = _table(one)
+        window = Window.from_json(step.window, table.kind)
+        rows = table.source_rows(window.after, window.upto, whole_scope=window.after == one.plan.scope.floor)
+        low = window.mark.less(table.look_back) if window.mark is not None else None
+        request = table.from_source(rows)
+        return LandSlice(
+            database=work.source,
+            request=request,
+            snapshot=snapshot.name,
+            read_at=snapshot.taken_at,
+            newest=marks.tail(table.source.name, table.mark, low),
+            steady=None if table.source.reads_consistently else marks.tail(table.source.name, table.mark, window.after),
+            folder=work.lake.workspace(work.run),
+            name=name,
+            about={
+                "table": str(table.lake_table),
+                "column": table.lake_column,
+                "value": step.value.text,
+                "window": step.window,
+                "run": work.run,
+                "columns_id": fingerprint(request.columns),
+                "scope": one.plan.scope.to_json(),
+                "why": step.why,
+            },
+        )
+
+    def place(self, work: Work, one: Planned, value: Value) -> Path:
+        return work.lake.scd_path(one.table.lake_table, value.text)
+
+    def load_slice(self, work: Work, one: Planned, step: Load, path: Path) -> LoadSlice:
+        table, settings = _table(one), _table(one).settings
+        rows = step.rows or 0
+        unit = VersionLoad(
+            table=table.ledger_name,
+            request=table.from_target(None),
+            value=step.value,
+            entry=LedgerEntry(generation=step.generation, kind="loaded", rows=0, hash="", run=work.run),
+            keys=table.business_keys,
+            mark=table.mark.name,
+            version_key=table.version_key,
+            flag=table.flag.name if table.flag else None,
+            outside=table.outside,
+            latest=settings.latest_value,
+            superseded=settings.superseded_value,
+            recompute=table.recompute,
+            wins=step.is_newest,
+            parts=-(-rows // settings.batch_size) or 1 if settings.batch_size else 1,
+        )
+        return LoadSlice(
+            database=work.target,
+            way=scd2.load,
+            work=unit,
+            lake=work.lake,
+            path=path,
+            lake_table=table.lake_table,
+            lake_column=table.lake_column,
+            boundary=work.boundary,
+        )
+
+    def adopted(self, seen: PartitionEvidence) -> Scope:
+        """As a first run would set it: what the target holds is brought in step from there on."""
+        assert isinstance(seen, MarkEvidence)
+        return seen.scope or Scope(seen.floor)
+
+    # Proof
+
+    def to_verify(self, one: Planned) -> tuple[list[Value], list[Finding]]:
+        if not one.evidence.ledger:
+            return [], [Finding(one.key, "scope", "nothing was loaded yet: there is no scope to verify")]
+        return [ALL], []
+
+    def compare_slice(self, work: Compared, one: Planned, value: Value) -> CompareVersions:
+        table, seen = _table(one), one.evidence
+        assert isinstance(seen, MarkEvidence)
+        floor, upto = one.plan.scope.floor, mark.reach(seen.in_ledger.values(), one.plan.scope.floor)
+        known = max((batch, seen.ledger[batch]) for batch in seen.in_ledger or seen.ledger)[1]
+        return CompareVersions(
+            source=work.source,
+            target=work.target,
+            snapshot=work.snapshot.name,
+            inside=table.from_source(table.source_rows(floor, upto, whole_scope=True)),
+            beyond=table.from_source(marks.beyond(table.mark, upto)) if upto is not None else None,
+            held=table.from_target(None),
+            held_in_scope=table.from_target(marks.between(table.in_target(table.mark), floor, None)),
+            form=VersionLoad(
+                table=table.key,
+                request=table.from_target(None),
+                value=value,
+                entry=known,
+                keys=table.business_keys,
+                mark=table.mark.name,
+                version_key=table.version_key,
+                flag=table.flag.name if table.flag else None,
+                outside=table.outside,
+                latest=table.settings.latest_value,
+                superseded=table.settings.superseded_value,
+            ),
+            recompute=table.recompute,
+            text_columns=known.text_columns,
+        )
+
+    def judged(self, one: Planned, value: Value, facts: Facts) -> tuple[Comparison, list[Finding]]:
+        comparison = comparison_of(one, value, facts)
+        found = facts["findings"]
+        if not any(severity == "error" for _, _, severity in found):
+            comparison = replace(comparison, contained=True)
+        return comparison, [Finding(one.key, check, what, value.text, severity) for check, what, severity in found]
+
+
+def _table(one: Planned) -> VersionTable:
+    assert isinstance(one.table, VersionTable)
+    return one.table

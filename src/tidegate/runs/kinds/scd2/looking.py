@@ -1,0 +1,122 @@
+"""Look at a table of versions: how far lake and ledger reach, and what the source has from there on."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+
+from tidegate.changes.mark import ALL, MarkEvidence, Window
+from tidegate.interfaces import Session
+from tidegate.lakes.parquet import ParquetLake
+from tidegate.model.evidence import LakeFile, SourceValue
+from tidegate.model.scope import Scope
+from tidegate.model.values import Kind, Value
+from tidegate.runs.kinds.kind import Witnesses
+from tidegate.runs.kinds.scd2.table import VersionTable
+from tidegate.sql import marks, partitions
+from tidegate.sql.contents import count_rows
+
+SECONDS_OF_A_DAY = 86_400
+
+
+def look(table: VersionTable, at: Witnesses) -> MarkEvidence:
+    known = at.ledger.entries(table.ledger_name) if at.ledger else {}
+    entries = {Value.of(text, Kind.TEXT): entry for text, entry in known.items()}
+    files = _files(table, at.lake)
+    # What was adopted has no marks, and says nothing of how far the target reaches.
+    loaded = {batch: _window(table, entry.newest) for batch, entry in entries.items() if entry.stands}
+    in_ledger = {batch: window for batch, window in loaded.items() if window.mark is not None}
+    in_lake = {batch: _window(table, file.window, file) for batch, file in files.items() if not file.broken}
+    declared = at.ledger.scope(table.ledger_name) if at.ledger else None
+    kept = at.lake.kept_scope(table.lake_table, at.target_place)
+    scope = declared or (Scope.from_json(kept) if kept else None)
+    source = at.source
+    clock = _clock(table, source)
+    newest, settled = _newest(table, source, clock)
+    floor = _floor(table, source, clock, settled)
+    last = max(in_lake.items(), default=None)
+    low = last[1].mark.less(table.look_back) if last is not None and last[1].mark is not None else floor
+    rows, tail = tail_of(table, source, low)
+    is_first = not entries and not files
+    held = None if table.target is None else _number(at.target.query(count_rows(table.target_name)))
+    return MarkEvidence(
+        source={ALL: SourceValue()},
+        lake=files,
+        target={} if held is None else {ALL: held},
+        ledger=entries,
+        scope=scope,
+        is_ours=bool(entries) or declared is not None or bool(kept),
+        nulls=_number(source.query(partitions.count_nulls(table.source.name, table.mark)))
+        if table.mark.nullable
+        else 0,
+        columns_id=table.columns_id,
+        target_lacks=table.target_lacks,
+        in_lake=in_lake,
+        in_ledger=in_ledger,
+        next_batch=_next_batch([*entries, *files]),
+        newest=newest,
+        settled=settled,
+        tail=tail,
+        floor=floor,
+        rows=rows,
+        held=held,
+        left_out=_left_out(table, source, floor) if is_first else 0,
+    )
+
+
+def tail_of(table: VersionTable, source: Session, low: Value | None) -> tuple[int, str]:
+    count, newest = source.query(marks.tail(table.source.name, table.mark, low))[0]
+    return int(str(count)), f"{count} {newest}"
+
+
+def _files(table: VersionTable, lake: ParquetLake) -> dict[Value, LakeFile]:
+    found = {Value.of(at, Kind.TEXT): one.path for at, one in lake.scd_files(table.lake_table).items()}
+    return {at: lake.footer(path, table.lake_table, table.lake_column)[2] for at, path in found.items()}
+
+
+def _window(table: VersionTable, text: str | None, file: LakeFile | None = None) -> Window:
+    window = Window.from_json(text or "{}", table.kind)
+    if file is None:
+        return window
+    return Window(window.after, window.upto, window.mark, tail=file.newest or "", read_at=file.read_at)
+
+
+def _clock(table: VersionTable, source: Session) -> Value | None:
+    question = source.database.clock(table.mark)
+    return None if question is None else Value.of(source.query(question)[0][0], table.kind)
+
+
+def _newest(table: VersionTable, source: Session, clock: Value | None) -> tuple[Value | None, Value | None]:
+    texts = source.query(marks.newest(table.source.name, table.mark, clock))[0]
+    newest, settled = (None if text is None else Value.of(text, table.kind) for text in texts)
+    return newest, settled
+
+
+def _floor(table: VersionTable, source: Session, clock: Value | None, settled: Value | None) -> Value | None:
+    """Where a first run begins: so many days back on the source's clock, or at the oldest mark."""
+    if table.settings.initial_load == "full" or clock is None:
+        oldest = source.query(marks.oldest(table.source.name, table.mark))[0][0]
+        return None if oldest is None else Value.of(oldest, table.kind)
+    return clock.less(table.settings.initial_load_days * SECONDS_OF_A_DAY)
+
+
+def _without_mark(table: VersionTable, source: Session) -> int:
+    nullable = table.mark.nullable
+    return _number(source.query(partitions.count_nulls(table.source.name, table.mark))) if nullable else 0
+
+
+def _left_out(table: VersionTable, source: Session, floor: Value | None) -> int:
+    if table.settings.initial_load != "window" or table.flag is None or floor is None:
+        return 0
+    older = marks.older_and_latest(table.mark, floor, table.flag, table.settings.latest_value)
+    return _number(source.query(marks.count_between(table.source.name, older)))
+
+
+def _next_batch(known: list[Value]) -> Value:
+    """The time now, to the second, and later than every batch that is known."""
+    now = Value.of(f"{datetime.now(timezone.utc):%Y-%m-%d-%H-%M-%S}", Kind.TEXT)
+    last = max(known, default=None)
+    return now if last is None or now > last else Value.of(f"{last.text}-1", Kind.TEXT)
+
+
+def _number(answer: list[tuple[object, ...]]) -> int:
+    return int(str(answer[0][0]))

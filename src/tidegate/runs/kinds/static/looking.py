@@ -1,0 +1,75 @@
+"""Look at a static table: what its content adds up to in source, lake and target. Light drivers, no Spark."""
+
+from __future__ import annotations
+
+from tidegate.changes.content_hash import WHOLE
+from tidegate.errors import NotNative
+from tidegate.interfaces import ReadRequest, Session
+from tidegate.lakes.parquet import ParquetLake
+from tidegate.model.evidence import LakeFile, LedgerEntry, PartitionEvidence, SourceValue
+from tidegate.model.receipt import Receipt
+from tidegate.runs.kinds.kind import Witnesses
+from tidegate.runs.kinds.static.table import WholeTable
+from tidegate.runs.landing import read_receipt
+from tidegate.sql.contents import checksum, count_rows
+
+
+def look(table: WholeTable, at: Witnesses) -> PartitionEvidence:
+    entries = at.ledger.entries(table.ledger_name) if at.ledger else {}
+    entry = entries.get(WHOLE.text)
+    file = _file(table, at.lake)
+    text_columns = file.text_columns if file else entry.text_columns if entry else ()
+    rows, state = _source(table, at.source, text_columns)
+    declared = at.ledger.scope(table.ledger_name) if at.ledger else None
+    kept = at.lake.kept_scope(table.lake_table, at.target_place)
+    held, target_state = _target(table, at.target, entry)
+    return PartitionEvidence(
+        source={WHOLE: SourceValue(rows, state)},
+        lake={WHOLE: file} if file else {},
+        target={} if held is None else {WHOLE: held},
+        ledger={WHOLE: entry} if entry else {},
+        scope=declared,
+        is_ours=entry is not None or declared is not None or bool(kept),
+        columns_id=table.columns_id,
+        target_lacks=table.target_lacks,
+        target_state=target_state,
+    )
+
+
+def _file(table: WholeTable, lake: ParquetLake) -> LakeFile | None:
+    path = lake.newest_static(table.lake_table)
+    return lake.footer(path, table.lake_table, table.lake_column)[2] if path else None
+
+
+def _source(table: WholeTable, source: Session, text_columns: tuple[str, ...]) -> tuple[int, str | None]:
+    """How many rows, and what planning compares."""
+    if table.settings.change_detection_method == "checksum":
+        total, rows = source.query(checksum(table.source.name, table.hashed))[0]
+        return int(str(rows)), None if total is None else str(total)
+    request = table.from_source(None).with_text(text_columns).only(table.hashed)
+    receipt = _receipt(source, request)
+    return receipt.rows, receipt.as_text()
+
+
+def _target(table: WholeTable, target: Session, entry: LedgerEntry | None) -> tuple[int | None, str | None]:
+    """How many rows, and what they add up to; the second is None where only a count was asked for."""
+    if table.target is None:
+        return None, None
+    if table.target_lacks or table.settings.change_detection_method == "checksum":
+        return int(str(target.query(count_rows(table.target_name))[0][0])), None
+    request = table.from_target(None)
+    if entry is not None:
+        request = request.only(entry.columns).with_text(entry.text_columns)
+    receipt = _receipt(target, request)
+    return receipt.rows, receipt.as_text()
+
+
+def _receipt(session: Session, request: ReadRequest) -> Receipt:
+    """With a column as text where it holds what Arrow has no room for, as extracting it does."""
+    while True:
+        try:
+            return read_receipt(session, request)
+        except NotNative as met:
+            if met.column in request.text_columns:
+                raise
+            request = request.with_text((met.column,))

@@ -1,0 +1,76 @@
+"""Questions about rows by their mark."""
+
+from __future__ import annotations
+
+from tidegate.model.columns import Column
+from tidegate.model.names import TableName
+from tidegate.model.values import Value
+from tidegate.sql.text import AsText, Count, Literal, Name, Sql, raw, sql
+
+
+def between(mark: Column, low: Value | None, high: Value | None, also: Sql | None = None) -> Sql:
+    """Rows of these marks, both ends included; without a low end all, and those of which `also` holds."""
+    name = Name.of(mark.name)
+    above = raw("1 = 1") if low is None else sql("{mark} >= {low}", mark=name, low=Literal(low.text, mark.type))
+    if also is not None and low is not None:
+        above = sql("({above} OR {also})", above=above, also=also)
+    if high is None:
+        return sql("{mark} IS NOT NULL AND {above}", mark=name, above=above)
+    return sql("{above} AND {mark} <= {high}", above=above, mark=name, high=Literal(high.text, mark.type))
+
+
+def is_latest(flag: Column, latest: str) -> Sql:
+    return sql("{flag} = {latest}", flag=Name.of(flag.name), latest=Literal(latest, flag.type))
+
+
+def newest(table: TableName, mark: Column, clock: Value | None) -> Sql:
+    """The greatest mark, and the greatest that is not in the future; nulls where there is none."""
+    name = Name.of(mark.name)
+    settled = (
+        name
+        if clock is None
+        else sql("CASE WHEN {mark} <= {clock} THEN {mark} END", mark=name, clock=Literal(clock.text, mark.type))
+    )
+    return sql(
+        "SELECT {newest}, {settled} FROM {table}",
+        newest=AsText(sql("max({mark})", mark=name), mark.type),
+        settled=AsText(sql("max({settled})", settled=settled), mark.type),
+        table=Name.of(table),
+    )
+
+
+def oldest(table: TableName, mark: Column) -> Sql:
+    return sql(
+        "SELECT {oldest} FROM {table}",
+        oldest=AsText(sql("min({mark})", mark=Name.of(mark.name)), mark.type),
+        table=Name.of(table),
+    )
+
+
+def tail(table: TableName, mark: Column, low: Value | None) -> Sql:
+    """How many rows there are from a mark on, and the greatest of their marks."""
+    return sql(
+        "SELECT {count}, {newest} FROM {table} WHERE {rows}",
+        count=Count(),
+        newest=AsText(sql("max({mark})", mark=Name.of(mark.name)), mark.type),
+        table=Name.of(table),
+        rows=between(mark, low, None),
+    )
+
+
+def count_between(table: TableName, rows: Sql) -> Sql:
+    return sql("SELECT {count} FROM {table} WHERE {rows}", count=Count(), table=Name.of(table), rows=rows)
+
+
+def older_and_latest(mark: Column, floor: Value, flag: Column, latest: str) -> Sql:
+    """Rows before a mark that hold."""
+    return sql(
+        "{mark} < {floor} AND {latest}",
+        mark=Name.of(mark.name),
+        floor=Literal(floor.text, mark.type),
+        latest=is_latest(flag, latest),
+    )
+
+
+def beyond(mark: Column, low: Value) -> Sql:
+    return sql("{mark} > {low}", mark=Name.of(mark.name), low=Literal(low.text, mark.type))

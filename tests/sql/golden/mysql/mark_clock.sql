@@ -1,0 +1,3 @@
+SELECT CAST(CONVERT_TZ(UTC_TIMESTAMP(6), '+00:00', @@global.time_zone) AS CHAR);
+SELECT CAST(CONVERT_TZ(UTC_TIMESTAMP(6), '+00:00', @@global.time_zone) AS CHAR);
+SELECT CAST(DATE(CONVERT_TZ(UTC_TIMESTAMP(6), '+00:00', @@global.time_zone)) AS CHAR);

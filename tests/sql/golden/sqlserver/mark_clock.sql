@@ -1,0 +1,2 @@
+SELECT CONVERT(nvarchar(50), CONVERT(datetime2(3), SYSDATETIME()), 121);
+SELECT CONVERT(nvarchar(50), CONVERT(date, SYSDATETIME()), 23);

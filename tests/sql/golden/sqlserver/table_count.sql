@@ -1,0 +1,1 @@
+SELECT COUNT_BIG(*) FROM [sales]."odd ""orders"" `of` [x] {y} 100%";

@@ -1,0 +1,367 @@
+"""Tables of versions: read by their mark, loaded into timelines, on every pair of databases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kit import sides
+from kit.mariadb import MariaDb
+from kit.sides import ask
+from tidegate import Tidegate
+from tidegate.errors import RunFailed
+from tidegate.model.plan import Notice
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from tidegate.demo.embedded import EmbeddedPostgres
+    from tidegate.model.report import RunReport
+
+pytestmark = [pytest.mark.postgres, pytest.mark.mysql, pytest.mark.spark]
+
+PAIRS = [(source, target) for source in ("postgresql", "mysql") for target in ("postgresql", "mysql")]
+# The usual names of mark and flag, but for their case.
+CREATE = (
+    "CREATE TABLE customers (id int NOT NULL, region varchar(5) NOT NULL, name varchar(40),"
+    " lastmodified {moment} NOT NULL, islatest {truth} NOT NULL)"
+)
+TYPES = {
+    "postgresql": {"moment": "timestamp(6)", "truth": "boolean"},
+    "mysql": {"moment": "datetime(6)", "truth": "tinyint(1)"},
+}
+NOW = datetime.now(timezone.utc).replace(tzinfo=None, microsecond=0)
+History = list[tuple[int, str, str | None, datetime, bool]]
+
+
+def ago(minutes: float) -> datetime:
+    return NOW - timedelta(minutes=minutes)
+
+
+@dataclass
+class Dimension:
+    """A source with a history of customers, a lake and a target."""
+
+    source: str = field(repr=False)
+    target: str = field(repr=False)
+    lake: Path
+    spark: SparkSession = field(repr=False)
+    settings: dict[str, Any] = field(default_factory=lambda: {"business_keys": ["id", "region"]})
+
+    def tidegate(self) -> Tidegate:
+        table = {"kind": "scd2", **self.settings}
+        return Tidegate(
+            source=self.source, target=self.target, lake=self.lake, tables={"customers": table}, spark=self.spark
+        )
+
+    def run(self) -> RunReport:
+        return self.tidegate().run()
+
+    def steps(self) -> list[str]:
+        plan = self.tidegate().plan()
+        assert not plan.failures, plan.failures
+        return [type(step).__name__ for step in plan.tables[0].steps if not isinstance(step, Notice)]
+
+    def warnings(self) -> list[str]:
+        steps = self.tidegate().plan().tables[0].steps
+        return [step.text for step in steps if isinstance(step, Notice) and step.severity == "warning"]
+
+    def came(
+        self, id_: int, minutes: float, name: str | None = "x", *, region: str = "EU", latest: bool = True
+    ) -> None:
+        """A new version: those before it no longer hold in the source, whose marks stay as they are."""
+        moment = ago(minutes)
+        if latest:
+            close = "UPDATE customers SET islatest = false WHERE id = %s AND region = %s"
+            sides.do(self.source, close, id_, region)
+        sides.do(self.source, "INSERT INTO customers VALUES (%s, %s, %s, %s, %s)", id_, region, name, moment, latest)
+
+    def in_source(self, statement: str, *values: object) -> None:
+        sides.do(self.source, statement, *values)
+
+    def in_target(self, statement: str, *values: object) -> None:
+        sides.do(self.target, statement, *values)
+
+    def held(self, url: str) -> History:
+        rows = ask(url, "SELECT id, region, name, lastmodified, islatest FROM customers")
+        return sorted(((*row[:4], bool(row[4])) for row in rows), key=repr)
+
+    def files(self) -> list[Path]:
+        return sorted((self.lake / "organized" / "scd_customers").glob("*/customers_scd_*.parquet"))
+
+    def assert_equal(self) -> None:
+        assert self.held(self.target) == self.held(self.source)
+        report = self.tidegate().verify()
+        assert report.outcome == "equal", report.findings
+        assert self.steps() == []
+
+
+@pytest.fixture(scope="module")
+def dimensions(
+    postgres: EmbeddedPostgres, mariadb: MariaDb, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[[str, str], Dimension]]:
+    with ExitStack() as databases:
+        names = iter(range(1000))
+
+        def database(kind: str) -> str:
+            server = {"mysql": mariadb, "postgresql": postgres}[kind]
+            name = f"scd_{next(names)}"
+            databases.callback(server.drop_database, name)
+            return server.create_database(name)
+
+        def make(source: str, target: str) -> Dimension:
+            made = Dimension(database(source), database(target), tmp_path_factory.mktemp("lake"), spark)
+            made.in_source(CREATE.format(**TYPES[source]))
+            made.came(1, 100, "first")
+            made.came(1, 90, "second")
+            made.came(2, 80, None)
+            made.came(2, 80, "US", region="US")
+            return made
+
+        yield make
+
+
+@pytest.fixture(params=PAIRS, ids=" to ".join)
+def dimension(dimensions: Callable[[str, str], Dimension], request: pytest.FixtureRequest) -> Dimension:
+    return dimensions(*request.param)
+
+
+def test_versions_come_and_supersede_others(dimension: Dimension):
+    report = dimension.run()
+    assert (report.outcome, report.rows_landed, report.rows_loaded) == ("done", 4, 4)
+    dimension.assert_equal()
+    quiet = dimension.run()
+    assert (quiet.outcome, quiet.engine, len(dimension.files())) == ("nothing to do", None, 1)
+
+    dimension.came(1, 20, "third")
+    dimension.came(3, 20, "new")
+    report = dimension.run()
+    assert report.steps[-1].why.endswith("2 versions inserted, 0 changed, 1 superseded")
+    dimension.assert_equal()
+
+
+# Marks
+
+
+def test_late_and_equal_marks_inside_of_the_look_back_are_read(dimension: Dimension):
+    dimension.run()
+    dimension.came(5, 80, "committed late, at the very mark")
+    dimension.came(6, 85, "committed late, before it")
+    assert len(dimension.run().steps) == 2
+    dimension.assert_equal()
+    dimension.in_source("UPDATE customers SET islatest = false WHERE id = 5")
+    dimension.came(7, 70)
+    dimension.run()
+    dimension.assert_equal()
+
+
+def test_a_mark_in_the_future_hides_nothing(dimension: Dimension):
+    dimension.came(9, -60 * 24 * 400, "from the future")
+    assert any("marks in the future" in text for text in dimension.warnings())
+    dimension.run()
+    dimension.assert_equal()
+    dimension.came(1, 10, "today")
+    dimension.run()
+    dimension.assert_equal()
+
+
+def test_a_number_can_be_the_mark(dimensions: Callable[[str, str], Dimension]):
+    dimension = dimensions("postgresql", "mysql")
+    dimension.in_source("ALTER TABLE customers ADD COLUMN seq bigint GENERATED ALWAYS AS IDENTITY")
+    dimension.settings |= {"mark_column": "seq"}
+    dimension.run()
+    dimension.came(1, 1, "third")
+    dimension.run()
+    dimension.assert_equal()
+
+
+# How much the first run takes
+
+
+@pytest.mark.parametrize(("initial_load", "expected"), [("window", 1), ("latest+window", 3), ("full", 5)])
+def test_the_first_run_takes_what_it_is_told(dimensions: Callable[[str, str], Dimension], initial_load, expected):
+    dimension = dimensions("mysql", "postgresql")
+    dimension.in_source("UPDATE customers SET lastmodified = lastmodified - INTERVAL 40 DAY")
+    dimension.came(3, 5)
+    dimension.settings |= {"initial_load": initial_load, "initial_load_days": 30}
+    left_out = [text for text in dimension.warnings() if "are older than the window and left out" in text]
+    assert [text.split()[0] for text in left_out] == (["3"] if initial_load == "window" else [])
+    dimension.run()
+    held = dimension.held(dimension.target)
+    assert len(held) == (4 if initial_load == "latest+window" else expected)
+    assert dimension.tidegate().verify().outcome == "equal"
+    assert dimension.steps() == []
+    dimension.tidegate().backfill("customers", "2000-01-01", "2030-01-01")
+    dimension.assert_equal()
+
+
+# What is lost, and what somebody changed
+
+
+def test_what_is_lost_heals(dimension: Dimension):
+    dimension.run()
+    dimension.came(1, 20, "third")
+    dimension.run()
+    dimension.in_target("DELETE FROM customers WHERE id = 1")
+    assert "the target holds 2 of 5 versions" in dimension.tidegate().plan().tables[0].steps[0].why
+    assert [step.step for step in dimension.run().steps] == ["load", "load"]
+    dimension.assert_equal()
+    dimension.files()[0].unlink()
+    report = dimension.run()
+    assert [(step.step, step.outcome) for step in report.steps] == [("land", "done"), ("load", "skipped")]
+    dimension.assert_equal()
+
+
+def test_a_lost_ledger_is_written_again(dimensions: Callable[[str, str], Dimension]):
+    dimension = dimensions("mysql", "postgresql")
+    dimension.run()
+    dimension.came(1, 20, "third")
+    dimension.run()
+    dimension.in_target("DELETE FROM tidegate.ledger")
+    dimension.in_target("DELETE FROM tidegate.scopes")
+    assert {step.outcome for step in dimension.run().steps} == {"skipped"}
+    dimension.assert_equal()
+
+
+@pytest.mark.parametrize("place", ["land done", "task about to commit", "loaded"])
+def test_a_run_that_is_interrupted_is_completed(dimensions: Callable[[str, str], Dimension], place):
+    dimension = dimensions("postgresql", "postgresql")
+    dimension.run()
+    dimension.came(1, 20, "third")
+
+    def stop(at: str) -> None:
+        if at == place:
+            raise KeyboardInterrupt
+
+    tidegate = dimension.tidegate()
+    tidegate.boundary = stop  # type: ignore[assignment]
+    with suppress(KeyboardInterrupt, RunFailed):
+        tidegate.run()
+    dimension.came(1, 10, "fourth")
+    dimension.run()
+    dimension.assert_equal()
+
+
+def test_flags_that_tell_no_history_are_found_and_repaired(dimension: Dimension):
+    dimension.run()
+    # MySQL's truths are numbers, and stay numbers in PostgreSQL.
+    yes, no = ("true", "false") if dimension.source.startswith("postgresql") else ("1", "0")
+    dimension.in_target(f"UPDATE customers SET islatest = {yes} WHERE name = 'first'")  # noqa: S608
+    dimension.in_target(f"UPDATE customers SET islatest = {no} WHERE region = 'US'")  # noqa: S608
+    found = dimension.tidegate().verify()
+    assert found.exit_code == 3
+    told = " ".join(finding.what for finding in found.findings)
+    assert "1 keys have more than one version that holds (1, EU" in told
+    assert "1 versions hold although newer ones are there (1, EU" in told
+    assert "1 versions hold in the source alone (2, US" in told
+    dimension.tidegate().repair()
+    dimension.assert_equal()
+
+
+def test_a_testers_version_is_told_about(dimensions: Callable[[str, str], Dimension]):
+    dimension = dimensions("postgresql", "mysql")
+    dimension.run()
+    dimension.in_target("INSERT INTO customers VALUES (77, 'EU', 'mine', %s, false)", ago(50))
+    assert any("somebody added 1" in text for text in dimension.warnings())
+    found = dimension.tidegate().verify()
+    assert "1 versions only in the target (77, EU" in found.findings[0].what
+
+
+# Keys and flags
+
+
+def test_an_entity_that_was_closed_stays_closed(dimension: Dimension):
+    dimension.run()
+    dimension.came(1, 30, "gone", latest=False)
+    dimension.in_source("UPDATE customers SET islatest = false WHERE id = 1 AND region = 'EU'")
+    dimension.run()
+    dimension.assert_equal()
+    assert not any(row[4] for row in dimension.held(dimension.target) if row[:2] == (1, "EU"))
+
+
+def test_flags_are_recomputed_if_asked(dimension: Dimension):
+    dimension.settings["flags"] = "recompute"
+    dimension.in_source("UPDATE customers SET islatest = false")
+    dimension.run()
+    dimension.came(1, 30, "third", latest=False)
+    dimension.run()
+    holding = {row[:3] for row in dimension.held(dimension.target) if row[4]}
+    assert holding == {(1, "EU", "third"), (2, "EU", None), (2, "US", "US")}
+    assert dimension.tidegate().verify().outcome == "equal"
+
+
+def test_keys_are_found_in_the_catalog_and_must_have_values(dimensions: Callable[[str, str], Dimension]):
+    dimension = dimensions("postgresql", "postgresql")
+    dimension.settings.clear()
+    with pytest.raises(RunFailed, match="what names an entity cannot be told"):
+        dimension.run()
+    dimension.in_source("ALTER TABLE customers ADD PRIMARY KEY (id, region, lastmodified)")
+    dimension.run()
+    dimension.assert_equal()
+    dimension.in_source("ALTER TABLE customers DROP CONSTRAINT customers_pkey, ALTER region DROP NOT NULL")
+    dimension.in_target("ALTER TABLE customers DROP CONSTRAINT customers_pkey, ALTER region DROP NOT NULL")
+    dimension.settings["business_keys"] = ["id", "region"]
+    dimension.in_source("INSERT INTO customers VALUES (8, NULL, 'x', %s, true)", ago(1))
+    with pytest.raises(RunFailed, match="versions without a value for id, region: 8, NULL"):
+        dimension.run()
+
+
+def test_a_unique_index_over_what_holds_never_sees_two(dimensions: Callable[[str, str], Dimension]):
+    dimension = dimensions("postgresql", "postgresql")
+    dimension.run()
+    dimension.in_target("CREATE UNIQUE INDEX ON customers (id, region) WHERE islatest")
+    dimension.came(1, 20, "third")
+    dimension.came(1, 15, "fourth")
+    dimension.run()
+    dimension.assert_equal()
+
+
+def test_versions_that_are_updated_in_place_have_a_key_of_their_own(dimension: Dimension):
+    dimension.in_source("DROP TABLE customers")
+    kind = "postgresql" if dimension.source.startswith("postgresql") else "mysql"
+    dimension.in_source(CREATE.replace("id int", "version int PRIMARY KEY, id int").format(**TYPES[kind]))
+    dimension.in_source("INSERT INTO customers VALUES (1, 7, 'EU', 'old', %s, false)", ago(90))
+    dimension.in_source("INSERT INTO customers VALUES (2, 7, 'EU', 'new', %s, true)", ago(80))
+    dimension.settings |= {"version_key": ["version"]}
+    dimension.run()
+    dimension.in_source("UPDATE customers SET name = 'corrected', lastmodified = %s WHERE version = 1", ago(10))
+    dimension.in_source("UPDATE customers SET lastmodified = %s WHERE version = 2", ago(9))
+    report = dimension.run()
+    assert report.steps[-1].why.endswith("0 versions inserted, 2 changed, 0 superseded")
+    dimension.assert_equal()
+
+
+def test_a_large_batch_can_go_in_several_transactions(dimension: Dimension):
+    dimension.settings["batch_size"] = 2
+    dimension.run()
+    for number in range(10, 20):
+        dimension.came(number, 30)
+    dimension.came(1, 30, "third")
+    dimension.run()
+    dimension.assert_equal()
+
+
+def test_a_new_column_comes_with_all_versions(dimension: Dimension):
+    dimension.run()
+    dimension.in_source("ALTER TABLE customers ADD COLUMN grade int DEFAULT 3")
+    report = dimension.run()
+    assert [step.step for step in report.steps] == ["change schema", "land", "load"]
+    assert {row[0] for row in ask(dimension.target, "SELECT grade FROM customers")} == {3}
+    dimension.assert_equal()
+
+
+def test_a_target_that_was_there_before_is_adopted(dimensions: Callable[[str, str], Dimension]):
+    dimension = dimensions("postgresql", "postgresql")
+    dimension.in_target(CREATE.format(**TYPES["postgresql"]))
+    dimension.in_target("INSERT INTO customers VALUES (1, 'EU', 'first', %s, true)", ago(100))
+    with pytest.raises(RunFailed, match="1 versions that no ledger knows"):
+        dimension.run()
+    dimension.tidegate().adopt()
+    dimension.run()
+    dimension.assert_equal()

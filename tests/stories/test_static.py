@@ -1,0 +1,330 @@
+"""Static tables: compared as a whole, moved when they differ, on every pair of databases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from kit import sides
+from kit.mariadb import MariaDb
+from kit.sides import ask
+from tidegate import Tidegate
+from tidegate.errors import RunFailed
+from tidegate.model.plan import Land, Load, Notice
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from tidegate.demo.embedded import EmbeddedPostgres
+    from tidegate.model.report import RunReport
+
+pytestmark = [pytest.mark.postgres, pytest.mark.mysql, pytest.mark.spark]
+
+PAIRS = [(source, target) for source in ("postgresql", "mysql") for target in ("postgresql", "mysql")]
+CREATE = "CREATE TABLE currencies (code varchar(3) NOT NULL, name varchar(40), rate decimal(20,10), PRIMARY KEY (code))"
+ROWS = [("CHF", "Franken", "0.9431000000"), ("EUR", "Euro", "1.0000000000"), ("XXX", None, None), ("usd", "", "0.1")]
+
+
+@dataclass
+class Reference:
+    """A source with a table of currencies, a lake and a target."""
+
+    source: str = field(repr=False)
+    target: str = field(repr=False)
+    lake: Path
+    spark: SparkSession = field(repr=False)
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    def tidegate(self) -> Tidegate:
+        table = {"kind": "static", **self.settings}
+        return Tidegate(
+            source=self.source, target=self.target, lake=self.lake, tables={"currencies": table}, spark=self.spark
+        )
+
+    def run(self) -> RunReport:
+        return self.tidegate().run()
+
+    def steps(self) -> list[str]:
+        plan = self.tidegate().plan()
+        assert not plan.failures, plan.failures
+        return [type(step).__name__ for step in plan.tables[0].steps if not isinstance(step, Notice)]
+
+    def warnings(self) -> list[str]:
+        steps = self.tidegate().plan().tables[0].steps
+        return [step.text for step in steps if isinstance(step, Notice) and step.severity == "warning"]
+
+    def in_source(self, statement: str) -> None:
+        sides.do(self.source, statement)
+
+    def in_target(self, statement: str) -> None:
+        sides.do(self.target, statement)
+
+    def held(self, url: str) -> list[tuple[Any, ...]]:
+        return sorted(ask(url, "SELECT code, name, rate FROM currencies"), key=repr)
+
+    def files(self) -> list[Path]:
+        return sorted((self.lake / "organized" / "static_currencies").glob("*.parquet"))
+
+    def assert_equal(self) -> None:
+        assert self.held(self.target) == self.held(self.source)
+        assert self.tidegate().verify().outcome == "equal"
+        assert self.steps() == []
+
+
+@pytest.fixture(scope="module")
+def references(
+    postgres: EmbeddedPostgres, mariadb: MariaDb, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[[str, str], Reference]]:
+    with ExitStack() as databases:
+        names = iter(range(1000))
+
+        def database(kind: str) -> str:
+            server = {"mysql": mariadb, "postgresql": postgres}[kind]
+            name = f"static_{next(names)}"
+            databases.callback(server.drop_database, name)
+            return server.create_database(name)
+
+        def make(source: str, target: str) -> Reference:
+            made = Reference(database(source), database(target), tmp_path_factory.mktemp("lake"), spark)
+            made.in_source(CREATE)
+            for row in ROWS:
+                sides.do(made.source, "INSERT INTO currencies VALUES (%s, %s, %s)", *row)
+            return made
+
+        yield make
+
+
+@pytest.fixture(params=PAIRS, ids=" to ".join)
+def reference(references: Callable[[str, str], Reference], request: pytest.FixtureRequest) -> Reference:
+    return references(*request.param)
+
+
+def test_it_comes_changes_and_stays(reference: Reference):
+    reference.settings["allow_deletes"] = True
+    report = reference.run()
+    assert (report.outcome, report.rows_landed, report.rows_loaded) == ("done", 4, 4)
+    reference.assert_equal()
+    footer = pq.read_metadata(reference.files()[0]).metadata[b"tidegate"].decode()
+    assert all(word in footer for word in ('"hash"', '"rows": 4', '"read_at"', '"columns_id"'))
+
+    quiet = reference.run()
+    assert (quiet.outcome, quiet.engine, len(reference.files())) == ("nothing to do", None, 1)
+
+    reference.in_source("UPDATE currencies SET rate = 0.9431000001 WHERE code = 'CHF'")
+    reference.in_source("DELETE FROM currencies WHERE code = 'usd'")
+    reference.in_source("INSERT INTO currencies VALUES ('GBP', 'Pound', 2)")
+    report = reference.run()
+    assert report.steps[-1].why.endswith("1 inserted, 1 updated, 1 deleted")
+    reference.assert_equal()
+
+
+def test_without_deletes_the_source_is_contained(reference: Reference):
+    reference.run()
+    reference.in_source("DELETE FROM currencies WHERE code = 'usd'")
+    reference.in_source("UPDATE currencies SET name = 'Franc' WHERE code = 'CHF'")
+    reference.run()
+    assert {row[0] for row in reference.held(reference.target)} == {"CHF", "EUR", "XXX", "usd"}
+    found = reference.tidegate().verify()
+    assert found.outcome == "equal"
+    assert "holds 1 more" in found.findings[0].what
+    assert reference.run().outcome == "nothing to do"
+
+
+# What is lost, and what somebody changed
+
+
+def test_what_the_target_lost_comes_back(reference: Reference):
+    reference.run()
+    reference.in_target("DELETE FROM currencies WHERE code <> 'EUR'")
+    report = reference.run()
+    assert [step.step for step in report.steps] == ["load"]
+    assert "the target holds 1 of 4 rows" in report.steps[0].why
+    reference.assert_equal()
+
+
+def test_a_tester_is_told_about_and_restored_on_command(reference: Reference):
+    reference.run()
+    reference.in_target("UPDATE currencies SET name = 'mine' WHERE code = 'EUR'")
+    assert reference.steps() == []
+    assert "somebody changed rows in the target" in reference.warnings()[0]
+    deep = reference.tidegate().verify(deep=True)
+    assert deep.outcome == "differences"
+    assert "1 changed (EUR)" in deep.findings[0].what
+    reference.tidegate().repair()
+    reference.assert_equal()
+
+
+@pytest.mark.parametrize(("rule", "expected"), [("restore", ["Load"]), ("keep", [])])
+def test_a_rule_says_what_becomes_of_a_testers_rows(references: Callable[[str, str], Reference], rule, expected):
+    reference = references("postgresql", "postgresql")
+    reference.settings["on_target_change"] = rule
+    reference.run()
+    reference.in_target("INSERT INTO currencies VALUES ('TST', 'mine', 1)")
+    assert (reference.steps(), reference.warnings()) == (expected, [])
+
+
+def test_a_lost_lake_and_a_broken_file_are_written_again(references: Callable[[str, str], Reference]):
+    reference = references("postgresql", "mysql")
+    reference.run()
+    reference.files()[0].unlink()
+    assert reference.steps() == ["Land", "Load"]
+    assert [(step.step, step.outcome) for step in reference.run().steps] == [("land", "done"), ("load", "skipped")]
+    reference.files()[-1].write_bytes(b"PAR1")
+    assert reference.run().steps[0].why.startswith("its file cannot be used")
+    reference.assert_equal()
+
+
+def test_a_lost_ledger_is_written_again_from_what_is_there(references: Callable[[str, str], Reference]):
+    reference = references("mysql", "postgresql")
+    reference.run()
+    reference.in_target("DELETE FROM tidegate.ledger")
+    reference.in_target("DELETE FROM tidegate.scopes")
+    report = reference.run()
+    assert [(step.step, step.outcome) for step in report.steps] == [("load", "skipped")]
+    reference.assert_equal()
+
+
+def test_a_file_that_landed_before_a_crash_is_loaded(references: Callable[[str, str], Reference]):
+    """Equal hash in the newest file does not mean loaded."""
+    reference = references("postgresql", "postgresql")
+    reference.run()
+    reference.in_source("UPDATE currencies SET rate = 7")
+
+    def stop(place: str) -> None:
+        if place == "land done":
+            raise KeyboardInterrupt
+
+    tidegate = reference.tidegate()
+    tidegate.boundary = stop  # type: ignore[assignment]
+    with pytest.raises(KeyboardInterrupt):
+        tidegate.run()
+    assert reference.steps() == ["Load"]
+    reference.run()
+    reference.assert_equal()
+
+
+# A target that was there before
+
+
+def test_rows_that_no_ledger_knows_are_adopted_first(references: Callable[[str, str], Reference]):
+    reference = references("postgresql", "mysql")
+    reference.in_target(CREATE)
+    reference.in_target("INSERT INTO currencies VALUES ('EUR', 'old', 1), ('OLD', 'theirs', 1)")
+    with pytest.raises(RunFailed, match="2 rows that no ledger knows"):
+        reference.run()
+    reference.tidegate().adopt()
+    report = reference.run()
+    assert report.steps[-1].why.endswith("3 inserted, 1 updated, 0 deleted")
+    assert {row[0] for row in reference.held(reference.target)} == {"CHF", "EUR", "OLD", "XXX", "usd"}
+    assert reference.run().outcome == "nothing to do"
+
+
+def test_a_target_that_holds_the_same_is_taken_over(references: Callable[[str, str], Reference]):
+    reference = references("postgresql", "postgresql")
+    reference.in_target(CREATE)
+    for row in ROWS:
+        sides.do(reference.target, "INSERT INTO currencies VALUES (%s, %s, %s)", *row)
+    report = reference.run()
+    assert [(step.step, step.outcome) for step in report.steps] == [("land", "done"), ("load", "skipped")]
+    reference.assert_equal()
+
+
+# Keys, and none
+
+
+def test_without_a_key_the_whole_table_is_replaced(reference: Reference):
+    reference.in_source("DROP TABLE currencies")
+    reference.in_source("CREATE TABLE currencies (code varchar(3), name varchar(40), rate decimal(20,10))")
+    reference.in_source("INSERT INTO currencies VALUES ('EUR', 'twice', 1), ('EUR', 'twice', 1), (NULL, NULL, NULL)")
+    reference.run()
+    reference.assert_equal()
+    reference.in_source("INSERT INTO currencies VALUES ('EUR', 'twice', 1)")
+    assert reference.run().steps[-1].why.endswith("3 rows replaced by 4")
+    reference.assert_equal()
+
+
+def test_what_others_refer_to_never_leaves(reference: Reference):
+    reference.settings["merge_strategy"] = "replace"
+    reference.in_target(CREATE)
+    reference.run()
+    reference.in_target("CREATE TABLE prices (code varchar(3), FOREIGN KEY (code) REFERENCES currencies (code))")
+    reference.in_target("INSERT INTO prices VALUES ('EUR')")
+    reference.in_source("UPDATE currencies SET name = 'euro' WHERE code = 'EUR'")
+    reference.in_source("DELETE FROM currencies WHERE code = 'usd'")
+    assert reference.run().steps[-1].why.endswith("0 inserted, 1 updated, 1 deleted")
+    reference.assert_equal()
+    reference.in_source("DELETE FROM currencies WHERE code = 'EUR'")
+    with pytest.raises(RunFailed):
+        reference.run()
+    assert len(reference.held(reference.target)) == 3
+
+
+@pytest.mark.parametrize(
+    ("row", "told"), [(("EUR", "again", 1), "is not unique in the source: EUR"), ((None, "no code", 1), "has no value")]
+)
+def test_keys_that_are_none_are_refused_with_examples(references: Callable[[str, str], Reference], row, told):
+    reference = references("postgresql", "postgresql")
+    reference.in_source("ALTER TABLE currencies DROP CONSTRAINT currencies_pkey")
+    reference.in_source("ALTER TABLE currencies ALTER code DROP NOT NULL")
+    sides.do(reference.source, "INSERT INTO currencies VALUES (%s, %s, %s)", *row)
+    reference.settings |= {"primary_keys": ["code"], "merge_strategy": "upsert"}
+    with pytest.raises(RunFailed, match=told):
+        reference.run()
+    assert ask(reference.target, "SELECT count(*) FROM currencies") == [(0,)]
+
+
+# How a change is seen
+
+
+@pytest.mark.parametrize("kind", ["postgresql", "mysql"])
+def test_the_servers_own_checksum_tells_a_change(references: Callable[[str, str], Reference], kind):
+    reference = references(kind, "postgresql")
+    reference.settings["change_detection_method"] = "checksum"
+    reference.run()
+    assert reference.steps() == []
+    reference.in_source("UPDATE currencies SET name = NULL WHERE code = 'usd'")
+    assert reference.steps() == ["Land", "Load"]
+    reference.run()
+    assert reference.held(reference.target) == reference.held(reference.source)
+    reference.in_target("DELETE FROM currencies WHERE code = 'EUR'")
+    assert reference.steps() == ["Load"]
+    reference.in_source("DELETE FROM currencies")
+    reference.settings["allow_deletes"] = True
+    reference.run()
+    assert (reference.held(reference.target), reference.steps()) == ([], [])
+
+
+def test_only_the_columns_that_are_named_tell_a_change(references: Callable[[str, str], Reference]):
+    reference = references("postgresql", "postgresql")
+    reference.settings["hash_columns"] = ["code", "rate"]
+    reference.run()
+    reference.in_source("UPDATE currencies SET name = 'not watched'")
+    assert reference.steps() == []
+    reference.in_source("UPDATE currencies SET rate = 3 WHERE code = 'EUR'")
+    reference.run()
+    assert reference.held(reference.target) == reference.held(reference.source)
+
+
+def test_a_new_column_and_a_forced_refresh(references: Callable[[str, str], Reference]):
+    reference = references("mysql", "postgresql")
+    reference.run()
+    reference.in_source("ALTER TABLE currencies ADD COLUMN minor int DEFAULT 2")
+    report = reference.run()
+    assert [step.step for step in report.steps] == ["change schema", "land", "load"]
+    assert {row[0] for row in ask(reference.target, "SELECT minor FROM currencies")} == {2}
+    again = reference.tidegate().run(reload=True)
+    assert [step.step for step in again.steps] == ["land", "load"]
+    reference.assert_equal()
+
+
+def test_steps_are_told_by_their_records(references: Callable[[str, str], Reference]):
+    reference = references("postgresql", "postgresql")
+    steps = reference.tidegate().plan().tables[0].steps
+    moves = [step for step in steps if isinstance(step, (Land, Load))]
+    assert [(step.value.text, step.rows, step.why) for step in moves] == [("all rows", 4, "new in the source")] * 2
