@@ -9,9 +9,11 @@ import pytest
 from conformance.conftest import Pair, public
 from kit.copies import Copier, database_at
 from kit.witness import differences
+from tidegate import Tidegate
 from tidegate.errors import RunFailed
 from tidegate.interfaces import BatchSize, ReadRequest
 from tidegate.model.names import TableName
+from tidegate.runs import looking
 
 pytestmark = pytest.mark.postgres
 
@@ -108,6 +110,30 @@ def test_what_guards_a_target_is_seen(pair: Pair):
         shape = session.shapes([TableName("public", table)])[TableName("public", table)]
 
     assert (shape.triggers, shape.referenced_by) == (("stamp",), (f"public.{table}_lines",))
+
+
+def test_values_that_are_counted_some_at_a_time_are_all_counted(
+    pair: Pair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(looking, "MOST_IN_A_STATEMENT", 2)
+    table = pair.name()
+    pair.source.do(f"CREATE TABLE {table} AS SELECT day AS cobid, day AS id FROM generate_series(1, 5) AS day")  # noqa: S608
+    tidegate = pair.tidegate(tmp_path, table, look_back=5)
+
+    assert loaded(tidegate) == ["1", "2", "3", "4", "5"]
+    assert loaded(tidegate) == []
+    pair.source.do(f"INSERT INTO {table} SELECT cobid, id + 1 FROM {table}")  # noqa: S608
+    assert loaded(tidegate) == ["1", "2", "3", "4", "5"]
+    pair.target.do(f"DELETE FROM {table} WHERE cobid = id")  # noqa: S608
+    assert loaded(tidegate) == ["1", "2", "3", "4", "5"]
+
+    assert tidegate.verify().outcome == "equal"
+    assert tidegate.run().outcome == "nothing to do"
+
+
+def loaded(tidegate: Tidegate) -> list[str]:
+    """The values that a run loads."""
+    return sorted(step.value for step in tidegate.run().steps if step.step == "load")
 
 
 def test_a_read_that_breaks_off_half_way_is_no_shorter_table(pair: Pair, tmp_path: Path):
