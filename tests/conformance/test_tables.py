@@ -165,6 +165,27 @@ def test_a_write_that_the_server_refuses_half_way_leaves_what_was_there(pair: Pa
     assert pair.tidegate(tmp_path, table).run().rows_loaded == 5000
 
 
+@pytest.mark.parametrize("note", ["text NOT NULL", "varchar(5) NOT NULL", "text NOT NULL DEFAULT 'none'"])
+def test_a_null_that_the_target_does_not_take_is_refused_by_its_column(note: str, pair: Pair, tmp_path: Path):
+    table = pair.name()
+    pair.source.create(public(table), COLUMNS)
+    pair.source.do(f"INSERT INTO {table} VALUES (1, 1, 'a longer note'), (2, 1, 'another'), (2, 2, NULL)")  # noqa: S608
+    pair.target.do(f"CREATE TABLE {table} (cobid int, id int, note {note})")
+
+    with pytest.raises(RunFailed) as failed:
+        pair.tidegate(tmp_path, table).run()
+
+    ((_, why),) = failed.value.report.failures  # type: ignore[attr-defined]
+    assert why == (
+        f"public.{table}: column note came with a null, which the target's column does not take.\n"
+        "The load was rolled back; the target keeps what it had.\n"
+        "Allow nulls in note of the target and run again, or correct the source's rows and `run --reload`."
+    )
+    assert pair.target.ask(f"SELECT cobid, note FROM {table}") == [(1, "a longer note")]  # noqa: S608
+    pair.source.do(f"UPDATE {table} SET note = 'corrected' WHERE note IS NULL")  # noqa: S608
+    assert pair.tidegate(tmp_path, table).run(reload=True).rows_loaded == 3
+
+
 def test_a_session_goes_on_after_a_read_that_was_given_up(pair: Pair, copier: Copier):
     table = pair.name()
     pair.source.do(f"CREATE VIEW {table} AS SELECT number FROM generate_series(1, 5000) AS number")  # noqa: S608

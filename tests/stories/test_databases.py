@@ -107,6 +107,21 @@ def test_a_column_comes_and_another_grows(story: Story):
     story.assert_in_step(*FIVE_DAYS, SATURDAY)
 
 
+def test_a_null_that_the_target_refuses_is_told_before_and_named(story: Story):
+    story.in_source("UPDATE trades SET note = '' WHERE note IS NULL AND cob <> %s", FRIDAY)
+    sides.create(story.target)
+    sides.refuse_nulls(story.target)
+
+    assert "a null would be refused by the target: note" in [getattr(step, "text", "") for step in story.steps()]
+    ((_, why),) = story.tidegate().run(check=False).failures
+    assert "trades: column note came with a null, which the target's column does not take." in why
+    assert list(story.counts_in_target()) == [MONDAY, TUESDAY, WEDNESDAY, THURSDAY]
+
+    sides.allow_nulls(story.target)
+    story.run()
+    story.assert_in_step(*FIVE_DAYS)
+
+
 def test_a_second_run_is_told_who_holds_the_table(story: Story, tmp_path: Path):
     told: list[tuple[int, str, str]] = []
     configuration = story.file(tmp_path / "tidegate.yml")

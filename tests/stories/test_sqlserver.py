@@ -22,6 +22,7 @@ from kit.summary import GAPS, RAN
 from stories.test_databases import (
     run_until_killed,
     test_a_column_comes_and_another_grows,
+    test_a_null_that_the_target_refuses_is_told_before_and_named,
     test_a_second_run_is_told_who_holds_the_table,
     test_day_after_day,
     test_the_ledger_may_be_lost_too,
@@ -31,6 +32,7 @@ from stories.test_databases import (
 
 __all__ = [
     "test_a_column_comes_and_another_grows",
+    "test_a_null_that_the_target_refuses_is_told_before_and_named",
     "test_a_second_run_is_told_who_holds_the_table",
     "test_day_after_day",
     "test_the_ledger_may_be_lost_too",
