@@ -181,7 +181,7 @@ class Tidegate:
 
     def report(self, path: str | Path = "tidegate-report.html") -> Path:
         """Write one self-contained HTML page: what ran, how fast, and what source, lake and target hold."""
-        from tidegate.reports.facts import page_facts
+        from tidegate.reports.facts import page_facts, without_secrets
         from tidegate.reports.html import write
 
         project = self.project
@@ -192,7 +192,7 @@ class Tidegate:
         }
         now = datetime.now(timezone.utc).isoformat(timespec="seconds")
         facts = page_facts(places, __version__, now, self.status(count_all=True), self.history(50))
-        return write(facts, Path(path))
+        return write(without_secrets(facts, project.redactor().redact), Path(path))
 
     def table(self, name: str) -> TableSync:
         """One table of the project."""

@@ -72,6 +72,16 @@ def test_the_whole_day_through_the_command_line(project, spark):
     assert [run["verb"] for run in answer("history")["runs"]] == ["verify", "run", "run"]
 
 
+def test_the_page_shows_no_password_wherever_it_comes_from(project):
+    password = urlsplit(_target()).password
+    project.write_text(project.read_text().replace("./lake", f"./{password}"))
+
+    page = Path(call("report", "-o", "page.html").stdout.strip()).read_text()
+
+    assert f"{Path.cwd()}/***" in page
+    assert password not in page
+
+
 @pytest.mark.spark
 def test_differences_exit_with_three_and_are_repaired(project, spark):
     assert call("run", "-q").exit_code == 0

@@ -9,9 +9,11 @@ import pytest
 from conformance.conftest import Pair, public
 from kit.copies import Copier, database_at
 from kit.witness import differences
+from tidegate import Tidegate
 from tidegate.errors import RunFailed
 from tidegate.interfaces import BatchSize, ReadRequest
 from tidegate.model.names import TableName
+from tidegate.runs.kinds.partition import looking
 
 pytestmark = pytest.mark.postgres
 
@@ -110,6 +112,30 @@ def test_what_guards_a_target_is_seen(pair: Pair):
     assert (shape.triggers, shape.referenced_by) == (("stamp",), (f"public.{table}_lines",))
 
 
+def test_values_that_are_counted_some_at_a_time_are_all_counted(
+    pair: Pair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(looking, "MOST_IN_A_STATEMENT", 2)
+    table = pair.name()
+    pair.source.do(f"CREATE TABLE {table} AS SELECT day AS cobid, day AS id FROM generate_series(1, 5) AS day")  # noqa: S608
+    tidegate = pair.tidegate(tmp_path, table, look_back=5)
+
+    assert loaded(tidegate) == ["1", "2", "3", "4", "5"]
+    assert loaded(tidegate) == []
+    pair.source.do(f"INSERT INTO {table} SELECT cobid, id + 1 FROM {table}")  # noqa: S608
+    assert loaded(tidegate) == ["1", "2", "3", "4", "5"]
+    pair.target.do(f"DELETE FROM {table} WHERE cobid = id")  # noqa: S608
+    assert loaded(tidegate) == ["1", "2", "3", "4", "5"]
+
+    assert tidegate.verify().outcome == "equal"
+    assert tidegate.run().outcome == "nothing to do"
+
+
+def loaded(tidegate: Tidegate) -> list[str]:
+    """The values that a run loads."""
+    return sorted(step.value for step in tidegate.run().steps if step.step == "load")
+
+
 def test_a_read_that_breaks_off_half_way_is_no_shorter_table(pair: Pair, tmp_path: Path):
     """The rows that came before the error are whole, and must not pass for all of them."""
     table = pair.name()
@@ -137,6 +163,27 @@ def test_a_write_that_the_server_refuses_half_way_leaves_what_was_there(pair: Pa
     assert pair.target.ask(f"SELECT count(*) FROM {table}") == [(0,)]  # noqa: S608
     pair.target.do(f"ALTER TABLE {table} DROP CONSTRAINT {table}_id_check")
     assert pair.tidegate(tmp_path, table).run().rows_loaded == 5000
+
+
+@pytest.mark.parametrize("note", ["text NOT NULL", "varchar(5) NOT NULL", "text NOT NULL DEFAULT 'none'"])
+def test_a_null_that_the_target_does_not_take_is_refused_by_its_column(note: str, pair: Pair, tmp_path: Path):
+    table = pair.name()
+    pair.source.create(public(table), COLUMNS)
+    pair.source.do(f"INSERT INTO {table} VALUES (1, 1, 'a longer note'), (2, 1, 'another'), (2, 2, NULL)")  # noqa: S608
+    pair.target.do(f"CREATE TABLE {table} (cobid int, id int, note {note})")
+
+    with pytest.raises(RunFailed) as failed:
+        pair.tidegate(tmp_path, table).run()
+
+    ((_, why),) = failed.value.report.failures  # type: ignore[attr-defined]
+    assert why == (
+        f"public.{table}: column note came with a null, which the target's column does not take.\n"
+        "The load was rolled back; the target keeps what it had.\n"
+        "Allow nulls in note of the target and run again, or correct the source's rows and `run --reload`."
+    )
+    assert pair.target.ask(f"SELECT cobid, note FROM {table}") == [(1, "a longer note")]  # noqa: S608
+    pair.source.do(f"UPDATE {table} SET note = 'corrected' WHERE note IS NULL")  # noqa: S608
+    assert pair.tidegate(tmp_path, table).run(reload=True).rows_loaded == 3
 
 
 def test_a_session_goes_on_after_a_read_that_was_given_up(pair: Pair, copier: Copier):

@@ -15,10 +15,13 @@ from pathlib import Path
 import click
 import pytest
 
+from conformance.types_page import from_sqlserver_sections
 from tidegate import errors
 from tidegate.cli.main import main
 from tidegate.config import load_project, project
-from tidegate.plugins import installed
+from tidegate.databases.sqlserver import types
+from tidegate.model.connection import Connection
+from tidegate.plugins import database, installed
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -104,6 +107,23 @@ def test_a_generated_page_is_what_the_code_says(name, page):
     if os.environ.get("TIDEGATE_UPDATE_GOLDEN"):
         (DOCS / name).write_text(page())
     assert (DOCS / name).read_text() == page(), f"docs/{name} is stale: run `make golden`"
+
+
+def test_the_page_of_types_says_of_sql_server_what_the_code_declares():
+    """The rest of the page is what travelled: tests/conformance/test_journeys.py compares it."""
+    page = (DOCS / "types.md").read_text()
+    assert from_sqlserver_sections() in page, "docs/types.md is stale: run `make golden`"
+    shown = {types.bare(kind) for kind in re.findall(r"^\| `(.*?)` \|", from_sqlserver_sections(), re.MULTILINE)}
+    known = {*types._PLAIN, *types._SECONDS, *types._TEXTS, *types._BYTES, *types.DOCUMENTS, "decimal", "numeric"}
+    assert shown == known - {"timestamp"}, "of which rowversion is the better name"
+
+
+def test_the_guide_has_a_column_for_every_database():
+    guide = (DOCS / "guide.md").read_text()
+    head = next(line for line in guide.splitlines() if line.startswith("| |"))
+    for plugin in installed():
+        if plugin.folder == "databases" and plugin.origin == "built in":
+            assert database(Connection(plugin.kind, "nowhere", 1, "none")).label in head, plugin.kind
 
 
 def test_every_command_has_help_and_an_example():

@@ -6,8 +6,10 @@ import os
 import signal
 import subprocess
 import sys
+import uuid
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,8 +23,10 @@ from kit.witness import Witness
 from tidegate import Tidegate
 
 if TYPE_CHECKING:
+    import pytest
     from pyspark.sql import SparkSession
 
+    from kit.mariadb import MariaDb
     from tidegate.demo.embedded import EmbeddedPostgres
     from tidegate.model.plan import Step
     from tidegate.model.report import RunReport
@@ -130,6 +134,38 @@ class Story:
         assert standing == counted
         assert self.tidegate().verify().outcome == "equal"
         assert not self.tidegate().plan().does_something
+
+
+@dataclass
+class Stories:
+    """Makes stories with databases of their own, with five days of trades in the source.
+
+    Args:
+        database: a new database on the server of this kind, for as long as the block lasts.
+        opened: what the stories need until all of them are over.
+    """
+
+    database: Callable[[str], AbstractContextManager[str]]
+    spark: SparkSession
+    folders: pytest.TempPathFactory
+    opened: ExitStack
+
+    def __call__(self, source: str = "postgresql", target: str = "postgresql") -> Story:
+        prod, uat = (self.opened.enter_context(self.database(kind)) for kind in (source, target))
+        story = Story(prod, uat, self.folders.mktemp("lake"), self.spark)
+        sides.create(story.source)
+        story.fill(*FIVE_DAYS)
+        return story
+
+
+@contextmanager
+def database_on(server: EmbeddedPostgres | MariaDb) -> Iterator[str]:
+    """The URL of a new database with a name of its own; dropped at the end, whoever is still connected."""
+    name = f"story_{uuid.uuid4().hex[:12]}"
+    try:
+        yield server.create_database(name)
+    finally:
+        server.drop_database(name)
 
 
 def assert_same_rows(found: Rows, expected: Rows) -> None:

@@ -35,6 +35,8 @@ class _Words:
     columns: str
     ledger: str
     sessions: str
+    refuse_nulls: str
+    allow_nulls: str
 
 
 _POSTGRESQL = _Words(
@@ -53,6 +55,8 @@ _POSTGRESQL = _Words(
         SELECT application_name FROM pg_stat_activity
         WHERE datname = current_database() AND application_name LIKE 'tidegate %'
     """,
+    refuse_nulls="ALTER TABLE trades ALTER COLUMN note SET NOT NULL",
+    allow_nulls="ALTER TABLE trades ALTER COLUMN note DROP NOT NULL",
 )
 # Its list of sessions does not tell their programs: whoever else is in a database of ours is a run.
 _MYSQL = _Words(
@@ -71,6 +75,8 @@ _MYSQL = _Words(
         SELECT CONCAT('tidegate run ', ID) FROM information_schema.PROCESSLIST
         WHERE DB = DATABASE() AND ID <> CONNECTION_ID()
     """,
+    refuse_nulls="ALTER TABLE trades MODIFY note text NOT NULL",
+    allow_nulls="ALTER TABLE trades MODIFY note text NULL",
 )
 
 
@@ -90,6 +96,8 @@ _SQLSERVER = _Words(
         SELECT CONCAT('tidegate run ', session_id) FROM sys.dm_exec_sessions
         WHERE database_id = DB_ID() AND session_id <> @@SPID
     """,
+    refuse_nulls="ALTER TABLE trades ALTER COLUMN note nvarchar(max) NOT NULL",
+    allow_nulls="ALTER TABLE trades ALTER COLUMN note nvarchar(max) NULL",
 )
 
 
@@ -118,6 +126,15 @@ def do(url: str, statement: Any, *values: object) -> None:
 
 def create(url: str) -> None:
     do(url, _words(url).create)
+
+
+def refuse_nulls(url: str) -> None:
+    """From now on `note` must not be null."""
+    do(url, _words(url).refuse_nulls)
+
+
+def allow_nulls(url: str) -> None:
+    do(url, _words(url).allow_nulls)
 
 
 def fill(url: str, days: Sequence[int], first: int, last: int) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pytest
 
 from kit import sides
-from kit.project import FIVE_DAYS, Story
+from kit.project import FIVE_DAYS, Stories, Story, database_on
 from kit.witness import Witness
 
 if TYPE_CHECKING:
@@ -28,26 +28,14 @@ CREATE SCHEMA public
 @pytest.fixture(scope="session")
 def stories(
     postgres: EmbeddedPostgres, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Callable[[], Story]]:
-    """Makes stories with databases of their own."""
-    made: list[str] = []
-
-    def make() -> Story:
-        name = f"story_{uuid.uuid4().hex[:12]}"
-        made.extend((f"{name}_prod", f"{name}_uat"))
-        prod, uat = (postgres.create_database(database) for database in made[-2:])
-        story = Story(prod, uat, tmp_path_factory.mktemp("lake"), spark)
-        sides.create(story.source)
-        story.fill(*FIVE_DAYS)
-        return story
-
-    yield make
-    for name in made:
-        postgres.drop_database(name)
+) -> Iterator[Stories]:
+    """From PostgreSQL to PostgreSQL."""
+    with ExitStack() as opened:
+        yield Stories(lambda kind: database_on(postgres), spark, tmp_path_factory, opened)
 
 
 @pytest.fixture(scope="session")
-def everyday(stories: Callable[[], Story]) -> Story:
+def everyday(stories: Stories) -> Story:
     """The databases that stories use one after the other: to drop one takes longer than to empty it."""
     return stories()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from subprocess import Popen
@@ -12,7 +12,7 @@ import pytest
 from kit import processes
 from kit.crash import Recorder
 from kit.processes import wait_until
-from kit.project import FRIDAY, SATURDAY, THURSDAY, TUESDAY, WEDNESDAY, Story, child
+from kit.project import FRIDAY, SATURDAY, THURSDAY, TUESDAY, WEDNESDAY, Stories, Story, child
 from kit.sides import sessions_of
 
 pytestmark = [
@@ -66,7 +66,7 @@ def run_until_killed(story: Story, folder: Path, place: str, nth: int) -> Popen[
 
 @pytest.fixture(scope="module")
 def killed(
-    stories: Callable[[], Story], tmp_path_factory: pytest.TempPathFactory
+    stories: Stories, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[tuple[str, str, int], tuple[Story, Future[Popen[str]]]]]:
     """Every run that dies, two at a time: starting a JVM takes longer than all the rest."""
     with ThreadPoolExecutor(2) as two:

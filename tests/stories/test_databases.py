@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
@@ -16,7 +16,20 @@ from kit import processes, sides
 from kit.mariadb import MariaDb
 from kit.meanwhile import At
 from kit.processes import wait_until
-from kit.project import FIVE_DAYS, FRIDAY, MONDAY, SATURDAY, THURSDAY, TUESDAY, WEDNESDAY, Story, child, cli
+from kit.project import (
+    FIVE_DAYS,
+    FRIDAY,
+    MONDAY,
+    SATURDAY,
+    THURSDAY,
+    TUESDAY,
+    WEDNESDAY,
+    Stories,
+    Story,
+    child,
+    cli,
+    database_on,
+)
 from kit.sides import ask, sessions_of
 from tidegate.errors import RunFailed
 
@@ -28,30 +41,15 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.postgres, pytest.mark.mysql, pytest.mark.spark]
 
 PAIRS = [("mysql", "mysql"), ("mysql", "postgresql"), ("postgresql", "mysql")]
-Stories = Callable[[str, str], Story]
 
 
 @pytest.fixture(scope="module")
 def stories(
     postgres: EmbeddedPostgres, mariadb: MariaDb, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Stories]:
-    """Makes stories with databases of their own, on the servers that are named."""
-    with ExitStack() as databases:
-        names = iter(range(1000))
-
-        def database(kind: str) -> str:
-            server = {"mysql": mariadb, "postgresql": postgres}[kind]
-            name = f"pair_{next(names)}"
-            databases.callback(server.drop_database, name)
-            return server.create_database(name)
-
-        def make(source: str, target: str) -> Story:
-            story = Story(database(source), database(target), tmp_path_factory.mktemp("lake"), spark)
-            sides.create(story.source)
-            story.fill(*FIVE_DAYS)
-            return story
-
-        yield make
+    servers: dict[str, EmbeddedPostgres | MariaDb] = {"mysql": mariadb, "postgresql": postgres}
+    with ExitStack() as opened:
+        yield Stories(lambda kind: database_on(servers[kind]), spark, tmp_path_factory, opened)
 
 
 @pytest.fixture(params=PAIRS, ids=" to ".join)
@@ -107,6 +105,21 @@ def test_a_column_comes_and_another_grows(story: Story):
 
     assert {name for (name,) in ask(story.target, "SELECT desk FROM trades")} == {"rates"}
     story.assert_in_step(*FIVE_DAYS, SATURDAY)
+
+
+def test_a_null_that_the_target_refuses_is_told_before_and_named(story: Story):
+    story.in_source("UPDATE trades SET note = '' WHERE note IS NULL AND cob <> %s", FRIDAY)
+    sides.create(story.target)
+    sides.refuse_nulls(story.target)
+
+    assert "a null would be refused by the target: note" in [getattr(step, "text", "") for step in story.steps()]
+    ((_, why),) = story.tidegate().run(check=False).failures
+    assert "trades: column note came with a null, which the target's column does not take." in why
+    assert list(story.counts_in_target()) == [MONDAY, TUESDAY, WEDNESDAY, THURSDAY]
+
+    sides.allow_nulls(story.target)
+    story.run()
+    story.assert_in_step(*FIVE_DAYS)
 
 
 def test_a_second_run_is_told_who_holds_the_table(story: Story, tmp_path: Path):

@@ -5,23 +5,24 @@ They need a server that speaks TDS (`TIDEGATE_TEST_SQLSERVER`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from conformance.servers import sqlserver
 from conformance.servers.postgresql import Absent
-from kit import processes, sides
+from kit import processes
 from kit.processes import wait_until
-from kit.project import FIVE_DAYS, Story
+from kit.project import FIVE_DAYS, Stories, Story, database_on
 from kit.sides import ask, sessions_of
 from kit.summary import GAPS, RAN
 from stories.test_databases import (
     run_until_killed,
     test_a_column_comes_and_another_grows,
+    test_a_null_that_the_target_refuses_is_told_before_and_named,
     test_a_second_run_is_told_who_holds_the_table,
     test_day_after_day,
     test_the_ledger_may_be_lost_too,
@@ -29,14 +30,9 @@ from stories.test_databases import (
     test_what_is_lost_heals,
 )
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from kit.mariadb import MariaDb
-    from tidegate.demo.embedded import EmbeddedPostgres
-
 __all__ = [
     "test_a_column_comes_and_another_grows",
+    "test_a_null_that_the_target_refuses_is_told_before_and_named",
     "test_a_second_run_is_told_who_holds_the_table",
     "test_day_after_day",
     "test_the_ledger_may_be_lost_too",
@@ -52,7 +48,6 @@ PAIRS = [
     ("mysql", "sqlserver"),
 ]
 CASES = ["published", "task about to commit", "task committed"]
-Stories = Callable[[str, str], Story]
 
 
 @pytest.fixture(scope="module")
@@ -69,33 +64,17 @@ def server(request: pytest.FixtureRequest) -> Iterator[sqlserver.Server | Absent
 
 @pytest.fixture
 def stories(server: Any, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stories]:
-    """Makes stories with databases of their own, on the servers that are named."""
     if isinstance(server, Absent):
         request.config.stash[GAPS][str(server)] += 1
         pytest.skip(str(server))
-    spark: SparkSession = request.getfixturevalue("spark")
-    with ExitStack() as databases:
 
-        def database(kind: str) -> str:
-            if kind == "sqlserver":
-                return str(databases.enter_context(server.database()))
-            other: EmbeddedPostgres | MariaDb = request.getfixturevalue(
-                {"mysql": "mariadb", "postgresql": "postgres"}[kind]
-            )
-            name = f"tds_{next(_NUMBERS)}"
-            databases.callback(other.drop_database, name)
-            return other.create_database(name)
+    def database(kind: str) -> AbstractContextManager[str]:
+        if kind == "sqlserver":
+            return server.database()
+        return database_on(request.getfixturevalue({"mysql": "mariadb", "postgresql": "postgres"}[kind]))
 
-        def make(source: str, target: str) -> Story:
-            story = Story(database(source), database(target), tmp_path_factory.mktemp("lake"), spark)
-            sides.create(story.source)
-            story.fill(*FIVE_DAYS)
-            return story
-
-        yield make
-
-
-_NUMBERS = iter(range(1000))
+    with ExitStack() as opened:
+        yield Stories(database, request.getfixturevalue("spark"), tmp_path_factory, opened)
 
 
 @pytest.fixture(params=PAIRS, ids=" to ".join)

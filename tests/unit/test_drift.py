@@ -281,6 +281,19 @@ def test_a_target_without_the_partition_column_stops():
         verdict(shape(NOTE), Shape(ORDERS, (NOTE,)))
 
 
+@pytest.mark.parametrize("target", [None, shape(NOTE)], ids=["to be created", "there already"])
+def test_columns_that_the_source_hides_stop(target: Shape | None):
+    masked = replace(NOTE, unreadable="it is masked")
+    sealed = column("iban", "text", unreadable="it is encrypted")
+    with pytest.raises(DriftStop) as stop:
+        verdict(shape(AMOUNT, masked, sealed), target)
+    assert str(stop.value) == (
+        "orders: the source does not give every column as it is (note: it is masked; iban: it is encrypted).\n"
+        "Nothing was read or written.\n"
+        "Grant what is missing, or read a view that leaves the column out or converts it (`source_table`)."
+    )
+
+
 # Domains
 
 

@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 
+from tidegate.config.secrets import Redactor
 from tidegate.reports import html as page
 from tidegate.reports._words import duration, moment, per_second, size
+from tidegate.reports.facts import without_secrets
 
 VOID = {"meta", "link", "input"}
 HASH, OTHER = "3f2a91c0" * 4, "9b1c77aa" * 4
@@ -379,6 +381,11 @@ def test_only_our_own_script_is_allowed_to_run() -> None:
     [
         ("postgresql://demo:topsecret@h/prod", "postgresql://demo:***@h/prod"),
         ("Driver=x;UID=sa;PWD={top;secret};", "Driver=x;UID=sa;PWD=***;"),
+        ("Driver=x;PWD={top}};secret};UID=sa", "Driver=x;PWD=***;UID=sa"),
+        ("Driver=x;PWD={}}top;secret}}};UID=sa", "Driver=x;PWD=***;UID=sa"),
+        ('User ID=sa;Password="top;""secret";Encrypt=yes', "User ID=sa;Password=***;Encrypt=yes"),
+        ("Password = 'top ''secret';Encrypt=yes", "Password = ***;Encrypt=yes"),
+        ("UID=sa;PWD={top;secret", "UID=sa;PWD=***"),
         ("jdbc:sqlserver://h;password=topsecret;x=1", "jdbc:sqlserver://h;password=***;x=1"),
     ],
 )
@@ -390,6 +397,17 @@ def test_a_password_that_slipped_into_the_facts_stays_hidden(shown: str, hidden:
 
     assert "secret" not in text
     assert text.count(hidden) == 2
+
+
+def test_secrets_of_the_project_are_taken_out_of_the_facts_however_they_are_spelled() -> None:
+    spellings = ["{to}}p secret&}", "to%7Dp+secret%26", "to}p secret&"]
+    made = facts([table(name, [value(1, note=name)], notes=[name]) for name in spellings])
+
+    hidden = without_secrets(made, Redactor(["to}p secret&"]).redact)
+
+    assert page.render(hidden).count("secret") == 0
+    assert [one["notes"] for one in hidden["tables"]] == [["{***}"], ["***"], ["***"]]
+    assert hidden["tables"][0]["rows"] == made["tables"][0]["rows"]
 
 
 @pytest.mark.parametrize("absent", [{}, None, [], "", 7, [None], {"x": 1}])

@@ -386,7 +386,6 @@ KERBEROS = {
     "authentication": "windows",
     "server_spn": "MSSQLSvc/h:1433",
     "keytab": "/etc/etl.keytab",
-    "principal": "e@X",
 }
 
 
@@ -402,12 +401,12 @@ KERBEROS = {
         ("jdbc:sqlserver://h;databaseName=db;integratedSecurity=true", "", "", WINDOWS),
         ("jdbc:sqlserver://h;database=db;integratedSecurity=true;authenticationScheme=JavaKerberos", "", "", WINDOWS),
         (
-            f"{NO_LOGIN};Trusted_Connection=yes;Server SPN=MSSQLSvc/h:1433;Keytab=/etc/etl.keytab;Principal=e@X",
+            f"{NO_LOGIN};Trusted_Connection=yes;Server SPN=MSSQLSvc/h:1433;Keytab=/etc/etl.keytab",
             *("", "", KERBEROS),
         ),
         (
             "jdbc:sqlserver://h;database=db;integratedSecurity=true;serverSpn={MSSQLSvc/h:1433};"
-            "keytab=/etc/etl.keytab;principal=e@X;useDefaultJaasConfig=true",
+            "keytab=/etc/etl.keytab;useDefaultJaasConfig=true",
             *("", "", KERBEROS),
         ),
         # a login of the server's own
@@ -481,6 +480,7 @@ LANGUAGE = "Take it out: Tidegate chooses the language of its sessions."
 DSN = "Write out what it stands for: server, database and login."
 ENCRYPTED = "Columns that are always encrypted stay so."
 KERBEROS_ONLY = "Use Kerberos, which Trusted_Connection=yes stands for, or a login."
+PRINCIPAL = "Take it out: Kerberos logs in as the first principal of the keytab."
 FILE = "Name the database of a server."
 USUAL = "Take it out, or use one of instance, encrypt, trust_server_certificate, hostname_in_certificate"
 
@@ -506,6 +506,8 @@ USUAL = "Take it out, or use one of instance, encrypt, trust_server_certificate,
         (f"{JDBC};clientKeyPassword=hunter2", "clientKeyPassword", CERTIFICATE),
         (f"{JDBC};authenticationScheme=NTLM", "authenticationScheme", KERBEROS_ONLY),
         (f"{JDBC};domain=CORP", "domain", KERBEROS_ONLY),
+        (f"{NO_LOGIN};Trusted_Connection=yes;Keytab=/etc/etl.keytab;Principal=e@X", "Principal", PRINCIPAL),
+        ("jdbc:sqlserver://h;database=db;integratedSecurity=true;principal=e@X", "principal", PRINCIPAL),
         (f"{SECRET};ColumnEncryption=Enabled", "ColumnEncryption", ENCRYPTED),
         (f"{JDBC};keyStoreSecret=hunter2", "keyStoreSecret", ENCRYPTED),
         (f"{SECRET};AttachDbFilename=C:\\db.mdf", "AttachDbFilename", FILE),

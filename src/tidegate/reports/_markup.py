@@ -12,10 +12,12 @@ Attribute = str | int | bool | None
 # What a browser would drop, or UTF-8 cannot carry: controls except tab and newline, half surrogates.
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 
-# The last line of defence: whoever made the facts should have hidden these already.
+# The last line of defence: a project's own secrets were taken out of the facts, and only strangers are left. In quotes
+# the closing one is written twice to be a part of the value; what is never closed is hidden to its end.
+_QUOTED = r"\{(?:[^}]|\}\})*(?:\}|\Z)" r'|"(?:[^"]|"")*(?:"|\Z)' r"|'(?:[^']|'')*(?:'|\Z)"
 _SECRETS = (
     (re.compile(r"(://[^/\s:@]*:)[^/\s@]+(?=@)"), r"\1***"),
-    (re.compile(r"(?i)\b((?:password|passwd|pwd)\s*=\s*)(\{[^}]*\}|[^;&\s]+)"), r"\1***"),
+    (re.compile(rf"(?i)\b((?:password|passwd|pwd)\s*=\s*)(?:{_QUOTED}|[^;&\s]+)"), r"\1***"),
 )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -32,6 +32,18 @@ def page_facts(
         "runs": [_run(report) for report in history],
         "findings": list(_newest_findings(history)),
     }
+
+
+def without_secrets(facts: Any, redact: Callable[[str], str]) -> Any:
+    """The same facts after `redact` saw every text in them."""
+    match facts:
+        case str():
+            return redact(facts)
+        case Mapping():
+            return {key: without_secrets(value, redact) for key, value in facts.items()}
+        case list() | tuple():
+            return [without_secrets(value, redact) for value in facts]
+    return facts
 
 
 def _newest_proof(history: Sequence[Facts]) -> Facts | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from tidegate.errors import LakeError, NotNative, OutcomeUnknown, Transient
+from tidegate.errors import LakeError, NotNative, OutcomeUnknown, Transient, ValueProblem
 from tidegate.interfaces import Database, ReadRequest, Session
 from tidegate.lakes.parquet import ParquetLake
 from tidegate.loads._unit import Batches, Book, Loaded
@@ -122,6 +122,7 @@ class LoadSlice:
     def _batches(self, progress: Progress) -> Iterator[pa.RecordBatch]:
         size = self.work.request.batch
         for batch in self.lake.batches(self.path, size.rows, size.bytes):
+            _require_nulls_to_be_taken(self.work.request, batch)
             progress.add(batch.num_rows)
             yield batch
 
@@ -143,6 +144,18 @@ def _known_of(file: LakeFile) -> str | None:
     if not file.window:
         return file.newest
     return json.dumps({**json.loads(file.window), "tail": file.newest, "read_at": file.read_at})
+
+
+def _require_nulls_to_be_taken(request: ReadRequest, batch: pa.RecordBatch) -> None:
+    """Servers word it each in its way, and one fills in a number of its own where a column counts by itself."""
+    strict = {column.name for column in request.columns if not column.nullable}
+    for name, cells in zip(batch.schema.names, batch.columns, strict=True):
+        if cells.null_count and name in strict:
+            raise ValueProblem(
+                f"{request.table}: column {name} came with a null, which the target's column does not take.",
+                "The load was rolled back; the target keeps what it had.",
+                f"Allow nulls in {name} of the target and run again, or correct the source's rows and `run --reload`.",
+            )
 
 
 def _receipt_or_other(session: Session, request: ReadRequest) -> Receipt:

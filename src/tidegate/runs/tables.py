@@ -207,9 +207,13 @@ def _as_asked(settings: Table, column: Column, as_they_are: Iterable[str]) -> Co
 
 def _in_target(column: Column, target: Shape | None, database: Database) -> Column:
     """A column that the plan's own DDL adds or widens first is by then as we declare it."""
-    twin = target.exactly(column.name) if target is not None else None
-    if twin is None or database.fits(column, twin) == "widen":
+    if target is None:
         return database.declare(column)
+    twin = target.exactly(column.name)
+    if twin is None:
+        return replace(database.declare(column), nullable=True)
+    if database.fits(column, twin) == "widen":
+        return replace(database.declare(column), nullable=twin.nullable)
     return twin.reading(column)
 
 

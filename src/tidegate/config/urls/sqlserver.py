@@ -13,7 +13,7 @@
     lock_timeout                milliseconds; 0 does not wait
     packet_size                 bytes
     connect_retry_count         0 or more; connect_retry_interval is in seconds
-    server_spn, keytab, principal   what Kerberos needs
+    server_spn, keytab          what Kerberos needs
 
 An option that nobody named is left out, and the adapter chooses. The client id of a managed identity is the user.
 What would change the place, the login or the text and cannot be had here is refused by its name.
@@ -49,7 +49,7 @@ _OPTIONS = (
     *("instance", "encrypt", "trust_server_certificate", "hostname_in_certificate", "server_certificate"),
     *("authentication", "application_intent", "multi_subnet_failover", "login_timeout", "query_timeout"),
     *("lock_timeout", "packet_size", "server_spn", "connect_retry_count", "connect_retry_interval"),
-    *("keytab", "principal"),
+    "keytab",
 )
 # In small letters, without blanks and lines: `User ID`, `Trusted_Connection`, `trustServerCertificate`.
 _NAMES = {name.replace("_", ""): name for name in _OPTIONS} | {
@@ -122,6 +122,7 @@ _REFUSED = (
     ("failover.*", "Name one server, or the listener of its availability group."),
     ("client(certificate|key).*", f"Use authentication={_SERVICE} with a client id and its secret."),
     ("authenticationscheme|domain(name)?", "Use Kerberos, which Trusted_Connection=yes stands for, or a login."),
+    ("principal", "Take it out: Kerberos logs in as the first principal of the keytab."),
     ("columnencryption.*|key(store|vault).*|enclave.*|attestation.*", "Columns that are always encrypted stay so."),
     ("net(work(library)?)?|contextconnection", "Take it out: Tidegate connects by TCP."),
     ("attachdbfilename|extendedproperties|initialfilename|userinstance", "Name the database of a server."),

@@ -85,6 +85,16 @@ def no_nul(table: str, column: str) -> ValueProblem:
     return _no_room(table, f"column {column}", "a text of PostgreSQL cannot hold U+0000")
 
 
+def snapshot_gone(connection: Connection) -> DatabaseError:
+    """Not Transient: no repetition on the same snapshot can succeed."""
+    return DatabaseError(
+        f"{connection.display}: the snapshot that this run reads is gone: the session that held it was ended.",
+        "What was not read yet is as it was, in the lake and in the target.",
+        "Run again. A standby ends sessions that keep it from replaying: set hot_standby_feedback = on there, or raise"
+        " its max_standby_streaming_delay.",
+    )
+
+
 def _no_room(table: str, which: str, why: str) -> ValueProblem:
     return ValueProblem(
         f"{table}: {which} has no room in the target for a value that came: {why}.",

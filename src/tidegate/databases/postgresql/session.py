@@ -7,6 +7,7 @@ Facts that shape this file
  * A wait for a lock ends after five minutes, and a snapshot that many tasks read may stay open for hours.
  * An exported snapshot lives as long as the transaction that exported it; whoever uses it must say so in its first
    statement, in REPEATABLE READ.
+ * A standby can export one, too; it ends whoever holds one for too long in the way of what it must replay.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from psycopg import errors, pq
 
 from tidegate.databases.postgresql import catalog
 from tidegate.databases.postgresql.dialect import DIALECT
-from tidegate.databases.postgresql.failures import no_nul, not_taken, translated, unreachable
+from tidegate.databases.postgresql.failures import no_nul, not_taken, snapshot_gone, translated, unreachable
 from tidegate.databases.postgresql.statements import distinct_by_index, distinct_by_scan, select_rows
 from tidegate.errors import DatabaseError, OutcomeUnknown
 from tidegate.interfaces import Database, ReadRequest, Session
@@ -220,7 +221,12 @@ class PostgresqlSession(Session):
 
     def use_snapshot(self, snapshot: str) -> None:
         self.execute(sql("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"))
-        self.execute(sql("SET TRANSACTION SNAPSHOT {snapshot}", snapshot=Literal(snapshot)))
+        statement = sql("SET TRANSACTION SNAPSHOT {snapshot}", snapshot=Literal(snapshot))
+        with translated(self._connection):
+            try:
+                self._driver.execute(render(statement, DIALECT))
+            except (errors.UndefinedObject, errors.InvalidParameterValue):  # the second before version 17
+                raise snapshot_gone(self._connection) from None
 
     def try_lock(self, name: str) -> bool:
         answer = self.query(sql("SELECT pg_try_advisory_lock(hashtextextended({name}, 0))", name=Literal(name)))

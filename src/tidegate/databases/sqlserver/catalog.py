@@ -33,8 +33,8 @@ _COLUMN_NAMES = """
 SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME FROM INFORMATION_SCHEMA.COLUMNS WHERE TABLE_NAME IN ({names})
 """
 _COLUMNS = """
-SELECT c.object_id, c.name, ut.name, COALESCE(bt.name, ut.name), ut.is_user_defined, c.max_length, c.precision, c.scale,
-       c.collation_name, c.is_nullable, c.is_identity, c.is_computed, c.generated_always_type, c.is_masked,
+SELECT c.object_id, c.name, COALESCE(bt.name, ut.name), c.max_length, c.precision, c.scale, c.collation_name,
+       c.is_nullable, c.is_identity, c.is_computed, c.generated_always_type, c.is_masked,
        c.encryption_type, c.default_object_id
 FROM sys.columns AS c
 JOIN sys.types AS ut ON ut.user_type_id = c.user_type_id
@@ -191,9 +191,7 @@ def _shape(
 
 def _column(
     name: str,
-    declared: str,
     base: str,
-    is_alias: bool,
     max_length: int,
     precision: int,
     scale: int,

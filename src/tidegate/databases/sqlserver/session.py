@@ -7,6 +7,9 @@ Facts that shape this file
  * An application lock of a session outlives transactions and ends with the session, one of a transaction ends with it.
    Its name is of the database and of 255 characters at most.
  * A snapshot is allowed by the database or not; with READ_COMMITTED_SNAPSHOT each statement has one of its own.
+ * The driver gives every program its own name. What a session is for is seen in sys.dm_exec_sessions.context_info,
+   which has room for 128 bytes; machine and process stand beside it.
+ * No session can be made read-only: what a login may do in a source, its rights decide.
 """
 
 from __future__ import annotations
@@ -42,7 +45,8 @@ SET NOCOUNT OFF;
 SET LANGUAGE us_english;
 SET DEADLOCK_PRIORITY LOW;
 SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-SET LOCK_TIMEOUT {lock_timeout}
+SET LOCK_TIMEOUT {lock_timeout};
+SET CONTEXT_INFO 0x{purpose}
 """
 _MILLISECONDS_TO_WAIT = 300_000
 _SNAPSHOTS_ALLOWED = 1
@@ -58,14 +62,22 @@ class SqlServerSession(Session):
     database: SqlServer
 
     def __init__(
-        self, database: SqlServer, login: str, *, login_timeout: int, query_timeout: float | None, lock_timeout: int
+        self,
+        database: SqlServer,
+        login: str,
+        purpose: str,
+        *,
+        login_timeout: int,
+        query_timeout: float | None,
+        lock_timeout: int,
     ) -> None:
         self.database = database
         self._connection = database.connection
         try:
             self._driver = mssql_python.connect(login, autocommit=True, timeout=login_timeout)
             self._driver.timeout = math.ceil(query_timeout or 0)
-            self._done(_SETTINGS.strip().format(lock_timeout=int(lock_timeout)))
+            shown = f"tidegate {purpose}".encode()[:128].hex()
+            self._done(_SETTINGS.strip().format(lock_timeout=int(lock_timeout), purpose=shown))
         except TidegateError:
             raise
         except Exception as problem:  # the driver raises a class of its own for each of its layers

@@ -1,0 +1,108 @@
+"""How docs/types.md shows what travelled; and for SQL Server, which nobody could run here, what the code declares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import count
+
+from conformance.journey import ROADS_OF_SQLSERVER, Outcome, Road, Side, Traveller, from_sqlserver
+from conformance.servers.sqlserver import FAMILIES
+from kit.copies import database_at
+from tidegate.databases.mysql import Mysql
+from tidegate.databases.postgresql import Postgresql
+from tidegate.databases.sqlserver import SqlServer
+from tidegate.databases.sqlserver.types import UNREADABLE, holds
+from tidegate.interfaces import Database
+from tidegate.model.columns import Column
+from tidegate.model.connection import Connection
+from tidegate.model.names import TableName
+from tidegate.rows.arrow import arrow_type
+
+LABELS = {"mysql": "MySQL, MariaDB", "postgresql": "PostgreSQL", "sqlserver": "SQL Server"}
+NEVER_TRIED = ("rowversion", "json", "vector(3)", "hierarchyid", "geometry", "geography", "sql_variant")
+"""Types of SQL Server that no server which was run here has."""
+OF_SQLSERVER = """\
+## With SQL Server
+
+**No SQL Server was run.** The tables below were not recorded. They show what the code declares (where another database
+is the source: for columns of a real server), and as verdict what `tests/conformance/test_sqlserver_journeys.py` demands
+of a server that speaks TDS. [proved.md](proved.md) says what a compatible server has shown of it. **Not tried** was
+demanded of none.
+"""
+
+_TEXTS = (
+    *("char", "varchar", "character", "text", "tinytext", "mediumtext", "longtext", "name", "bpchar", '"char"'),
+    *("nchar", "nvarchar", "ntext"),
+)
+_NUMBERS = count(1)
+
+
+def section(road: Road, rows: Iterable[str]) -> str:
+    source, target = LABELS[road.source], LABELS[road.target]
+    head = f"| {source} | lake | {target} | verdict |\n| --- | --- | --- | --- |"
+    lines = "\n".join(rows)
+    return f"## {source} to {target}\n\n{head}\n{lines}\n"
+
+
+def row(outcome: Outcome, road: Road, verdict: str = "") -> str:
+    lake = ", else ".join(f"`{kind}`" for kind in outcome.lake) or "-"
+    target = f"`{outcome.target}`" if outcome.target else "-"
+    return f"| `{outcome.type.removesuffix(' NULL')}` | {lake} | {target} | {verdict or arrived(outcome, road)} |"
+
+
+def arrived(outcome: Outcome, road: Road) -> str:
+    is_text = outcome.target.split("(")[0].split(" ")[0] in _TEXTS
+    was_text = outcome.type.split("(")[0].split(" ")[0] in _TEXTS or road.source == road.target
+    how = "as text" if is_text and not was_text else "exact"
+    if not outcome.refused:
+        return how
+    return f"{how}, values such as `{repr(outcome.refused[0])[1:-1]}` are refused"
+
+
+# What the code declares
+
+
+def nowhere(kind: str) -> Database:
+    made = {"mysql": Mysql, "postgresql": Postgresql, "sqlserver": SqlServer}[kind]
+    return made(Connection(kind, "nowhere", 1, "none"))
+
+
+def from_sqlserver_sections() -> str:
+    """The sections of the roads that begin at SQL Server. They need no server."""
+    roads = [road for road in ROADS_OF_SQLSERVER if road.source == "sqlserver"]
+    return "\n".join(section(road, _rows_from_sqlserver(road)) for road in roads)
+
+
+def _rows_from_sqlserver(road: Road) -> list[str]:
+    tried = [from_sqlserver(sample, road.target) for samples in FAMILIES.values() for sample in samples]
+    rows = [row(declared(one, _column(one.type), road), road) for one in tried]
+    for kind in NEVER_TRIED:
+        outcome = declared(Traveller(kind, "", ()), _column(kind), road)
+        is_refused = kind in UNREADABLE
+        rows.append(row(Outcome(kind) if is_refused else outcome, road, "refused" if is_refused else "not tried"))
+    return rows
+
+
+def _column(kind: str) -> Column:
+    """As the catalog would describe it."""
+    held = holds(kind)
+    copy = "binary(8)" if kind == "rowversion" else ""  # which the server alone can write
+    return Column("c", kind, held.rests_as, holds=held, database="sqlserver", in_target=copy)
+
+
+def declared(one: Traveller, column: Column, road: Road) -> Outcome:
+    """What would become of it, if all is as the code says."""
+    target = nowhere(road.target).declare(column).type
+    bare = target.partition(" CHARACTER SET ")[0].partition(" COLLATE ")[0]
+    return Outcome(one.type, [str(arrow_type(column.rests_as))], bare, refused=[value for value, _ in one.never])
+
+
+def rows_to_sqlserver(source: Side, road: Road, travellers: Sequence[Traveller]) -> list[str]:
+    """The columns are real ones of a source, as its catalog describes them."""
+    table = f"declared_{next(_NUMBERS)}"
+    source.create(table, {str(place): one.type for place, one in enumerate(travellers)})
+    database = database_at(source.url)
+    name = TableName(database.default_schema, table)
+    with database.connect("test", read_only=True) as session:
+        columns = {column.name: column for column in session.shapes([name])[name].columns}
+    return [row(declared(one, columns[str(place)], road), road) for place, one in enumerate(travellers)]
