@@ -130,6 +130,10 @@ class Database(ABC):
             return f"{target.name} is {target.type} in the target and {source.type} in the source"
         return "widen" if verdict == "widen" else "wider"
 
+    def add_surrogate(self, table: TableName, name: str) -> Sql:
+        """A column that numbers the rows by itself."""
+        raise Unsupported(f"{self.label} has no columns that number rows by themselves.")
+
     @abstractmethod
     def stage_name(self) -> TableName:
         """A name that no other table has, for one that only a session knows."""

@@ -271,6 +271,9 @@ SHARED: dict[str, Statement] = {
     "schema_widen_column": Statement(
         lambda session: [session.execute(session.database.widen_column(ODD, one)) for one in own(session, NOTE, COBID)]
     ),
+    "schema_add_surrogate": Statement(
+        lambda session: session.execute(session.database.add_surrogate(ODD, "version number"))
+    ),
     "grants_to_read": Statement(
         lambda session: [session.execute(one) for one in session.database.grants_to_read([ODD])]
     ),

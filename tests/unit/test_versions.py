@@ -3,8 +3,10 @@ definition asks for. The reference below is written from the definition, with di
 
 from __future__ import annotations
 
+import itertools
 import random
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -12,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tidegate.rows.differences import picked
-from tidegate.rows.versions import Form, Versions, decide, differs, settled, versions_of, with_flags
+from tidegate.rows.versions import Form, Rules, Versions, decide, differs, settle, settled_again, versions_of
 
 SCHEMA = pa.schema(
     [("k1", pa.string()), ("k2", pa.int32()), ("mark", pa.timestamp("us")), ("name", pa.string()), ("flag", pa.bool_())]
@@ -60,7 +62,7 @@ class Target:
         mine = [self._entity(row) in touched for row in rows_of(self.rows)]
         timeline = self.rows.filter(pa.array(mine, pa.bool_()))
         old = self._versions(timeline)
-        decision = decide(new, old, wins=wins, recompute=self.recompute, flagged=True)
+        decision = decide(new, old, Rules(wins=wins, recompute=self.recompute))
         again = {tuple(row) for row in self._groups(old, decision.rewritten)} | {
             tuple(row) for row in self._groups(old, decision.gone)
         }
@@ -71,18 +73,16 @@ class Target:
             else:
                 flag = True if place in decision.opened else False if place in decision.closed else row.flag
                 kept.append(replace(row, flag=flag))
-        said = list(with_flags(iter(given_rows.to_batches()), decision.flags, self.form))
+        said = list(settle(iter(given_rows.to_batches()), decision.flags, decision.ends, self.form))
         changed = rows_of(pa.Table.from_batches(list(picked(said, decision.changed, SCHEMA.names)), SCHEMA))
         for row in changed:
             kept = [row if self._group(one) == self._group(row) else one for one in kept]
-        fresh = picked(
-            with_flags(iter(given_rows.to_batches()), decision.flags, self.form), decision.fresh, SCHEMA.names
-        )
-        back = settled(iter(table_of(rewritten).to_batches()), decision.expected, self.form)
+        fresh = picked(said, decision.fresh, SCHEMA.names)
+        back = settled_again(iter(table_of(rewritten).to_batches()), decision.expected, self.form)
         others = [row for row, own in zip(rows_of(self.rows), mine, strict=True) if not own]
         written = pa.Table.from_batches([*fresh, *back], SCHEMA)
         found = table_of([*kept, *rows_of(written)])
-        assert differs(decision.expected, self._versions(found), flagged=True) == ""
+        assert differs(decision.expected, self._versions(found)) == ""
         self.rows = pa.concat_tables([table_of(others), found])
 
     def _versions(self, table: pa.Table) -> Versions:
@@ -225,3 +225,112 @@ def test_a_version_with_a_key_of_its_own_may_move_its_mark():
     target.load([row(1, "A", key=("e", 1)), row(2, "B", key=("e", 2))])
     target.load([row(3, "A2", key=("e", 1))])
     assert target.held() == {row(3, "A2", key=("e", 1)), row(2, "B", flag=False, key=("e", 2))}
+
+
+# Versions that are made here
+
+MADE = pa.schema(
+    [("k1", pa.string()), ("k2", pa.int32()), ("name", pa.string()), ("start", pa.int64()), ("end", pa.int64())]
+)
+MADE = MADE.append(pa.field("flag", pa.bool_()))
+MADE_FORM = Form(
+    keys=("k1", "k2"),
+    mark="start",
+    group=("k1", "k2", "start"),
+    flag="flag",
+    outside=("flag", "end"),
+    latest="1",
+    superseded="0",
+    end="end",
+    times=("start",),
+)
+State = tuple[tuple[str, int], int, str | None]
+
+
+class MadeTarget:
+    """A table of made versions, in memory."""
+
+    def __init__(self) -> None:
+        self.rows = MADE.empty_table()
+
+    def load(self, states: list[State]) -> None:
+        columns = [
+            [key[0] for key, _, _ in states],
+            [key[1] for key, _, _ in states],
+            [name for _, _, name in states],
+            [start for _, start, _ in states],
+            [None] * len(states),
+            [True] * len(states),
+        ]
+        batch = pa.table([pa.array(one, field.type) for one, field in zip(columns, MADE, strict=True)], schema=MADE)
+        decision = decide(self._versions(batch), self._versions(self.rows), Rules(recompute=True, collapses=True))
+        gone = set(decision.gone.tolist())
+        kept = self.rows.filter(pa.array([place not in gone for place in range(self.rows.num_rows)], pa.bool_()))
+        places = [place for place in range(self.rows.num_rows) if place not in gone]
+        ends = decision.timeline_ends
+        settled = [None if ends is None else ends[place].as_py() for place in places]
+        old = [
+            {**row, "flag": place in decision.opened or (row["flag"] and place not in decision.closed), "end": end}
+            for row, place, end in zip(kept.to_pylist(), places, settled, strict=True)
+        ]
+        said = list(settle(iter(batch.to_batches()), decision.flags, decision.ends, MADE_FORM))
+        changed = pa.Table.from_batches(list(picked(said, decision.changed, MADE.names)), MADE).to_pylist()
+        for row in changed:
+            name = (row["k1"], row["k2"], row["start"])
+            old = [row if (one["k1"], one["k2"], one["start"]) == name else one for one in old]
+        fresh = pa.Table.from_batches(list(picked(said, decision.fresh, MADE.names)), MADE).to_pylist()
+        self.rows = pa.Table.from_pylist([*old, *fresh], MADE)
+        assert differs(decision.expected, self._versions(self.rows)) == ""
+
+    def _versions(self, table: pa.Table) -> Versions:
+        return versions_of(iter(table.to_batches(max_chunksize=2)), MADE, MADE_FORM)
+
+    def held(self) -> set[tuple[Any, ...]]:
+        return {tuple(row.values()) for row in self.rows.to_pylist()}
+
+
+def made_reference(states: list[State]) -> set[tuple[Any, ...]]:
+    found = set()
+    for key in {key for key, _, _ in states}:
+        own = sorted({start: name for one, start, name in states if one == key}.items())
+        told = [(start, name) for place, (start, name) in enumerate(own) if not place or own[place - 1][1] != name]
+        nexts = [*(start for start, _ in told[1:]), None]
+        found |= {(*key, name, start, end, end is None) for (start, name), end in zip(told, nexts, strict=True)}
+    return found
+
+
+states = st.lists(
+    st.tuples(keys, st.integers(0, 6), st.sampled_from([None, "", "x"])), max_size=25, unique_by=lambda one: one[:2]
+)
+
+
+@given(states=states, seed=st.integers(0, 2**32))
+@settings(max_examples=150, deadline=None)
+def test_made_versions_tell_what_was_so_however_it_was_cut(states, seed):
+    """In the order of time, as a mark reads them, in batches of any size that repeat what was read before."""
+    dice = random.Random(seed)
+    target, ordered, done = MadeTarget(), sorted(states, key=lambda one: one[1]), 0
+    while done < len(ordered):
+        upto = dice.randint(done + 1, len(ordered))
+        target.load(ordered[dice.randint(0, done) : upto])
+        done = upto
+    target.load(ordered)
+    assert target.held() == made_reference(states)
+
+
+@given(states=states, seed=st.integers(0, 2**32))
+@settings(max_examples=100, deadline=None)
+def test_made_versions_are_a_history_in_any_order(states, seed):
+    """What says nothing new leaves no trace, so what comes late may find less than there was; a history it stays."""
+    dice, target = random.Random(seed), MadeTarget()
+    dice.shuffle(states)
+    for begin in range(0, len(states), 3):
+        target.load(states[begin : begin + 3])
+    held = target.held()
+    for key in {key for key, _, _ in states}:
+        own = sorted((row for row in held if row[:2] == key), key=lambda row: row[3])
+        assert [row[4] for row in own] == [*(row[3] for row in own[1:]), None]
+        assert [row[5] for row in own] == [*(False for _ in own[1:]), True]
+        assert all(one[2] != two[2] for one, two in itertools.pairwise(own))
+    target.load(sorted(states, key=lambda one: one[1]))
+    assert target.held() == made_reference(states)

@@ -78,6 +78,8 @@ class MarkEvidence(PartitionEvidence):
     """How many rows the window would bring, where that was counted."""
     held: int | None = None
     """How many rows the target has; None while there is no table."""
+    is_whole: bool = False
+    """It has no mark: the whole source is compared, and `tail` is what its content adds up to."""
     left_out: int = 0
     """How many versions that hold a plain window would leave out."""
 
@@ -145,7 +147,7 @@ class _Planner:
         low, why = self._window()
         if not why:
             return None
-        window = Window(low, seen.newest, seen.settled or low)
+        window = Window(None, None, None) if seen.is_whole else Window(low, seen.newest, seen.settled or low)
         return Land(seen.next_batch, why, seen.rows, window=window.to_json())
 
     def _window(self) -> tuple[Value | None, str]:
@@ -159,14 +161,18 @@ class _Planner:
             return floor, "new in the source"
         if self._columns_changed:
             return floor, "it was extracted with other columns"
+        if seen.is_whole:
+            newest = max(seen.in_lake.items(), default=None)
+            why = "missing in the lake" if newest is None else "its content changed in the source"
+            return None, "" if newest is not None and newest[1].tail == seen.tail else why
         start = start_of(seen.in_lake.values(), self._loaded_or_about_to_be, floor)
         if start is None:
             return floor, "missing in the lake"
-        newest = max(seen.in_lake.items())[1] if seen.in_lake else None
+        last = max(seen.in_lake.items())[1] if seen.in_lake else None
         reached = reach(self._loaded_or_about_to_be, floor)
         if reached is not None and start < reached:
             return self._before(start), "missing in the lake"
-        if newest is not None and newest.mark == start and newest.tail == seen.tail:
+        if last is not None and last.mark == start and last.tail == seen.tail:
             return start, ""
         return self._before(start), "changes in the source"
 
@@ -211,7 +217,9 @@ class _Planner:
 
     def _load(self, batch: Value, file: LakeFile, why: str) -> Load:
         entry: LedgerEntry | None = self.seen.ledger.get(batch)
-        newest = max((window.read_at for window in self.seen.in_ledger.values()), default="")
+        # When all of it is loaded again, in its order, each file has the last word in its turn.
+        loaded = () if self._lost() else self.seen.in_ledger.values()
+        newest = max((window.read_at for window in loaded), default="")
         return Load(batch, why, entry.generation + 1 if entry else 1, file.rows, is_newest=file.read_at >= newest)
 
     # What a person should know
@@ -222,7 +230,7 @@ class _Planner:
             notices.append(Notice(f"{seen.nulls:,} rows have no mark and are never read", severity="warning"))
         if seen.newest is None:
             notices.append(Notice("the source holds no versions", severity="warning"))
-        elif seen.settled is None or seen.newest > seen.settled:
+        elif not seen.is_whole and (seen.settled is None or seen.newest > seen.settled):
             text = f"marks in the future, up to {seen.newest}, are read and do not advance the mark"
             notices.append(Notice(text, severity="warning"))
         if seen.left_out:

@@ -301,26 +301,40 @@ class StaticTable(TableSettings):
 
 
 class Scd2Table(TableSettings):
-    """A table of versions: each row says of a business key how it was from its mark on. Read by its mark."""
+    """A table of versions: each row says of a business key how it was from its mark on. The source keeps them, or they
+    are made here of a plain source."""
 
     kind: Literal["scd2"] = "scd2"
     """The kind of table."""
+    versions: Literal["source", "made"] = "source"
+    """Where versions come from: the `source` has them, or they are `made` of what it says now."""
     business_keys: Columns | None = None
-    """What names an entity. A unique key less the mark, when it is left out."""
-    mark_column: Text = "LastModified"
-    """The column that tells when a version came. It grows with change."""
+    """What names an entity. A key of the catalog, less the mark, when it is left out."""
+    mark_column: Text | None = None
+    """The column that tells when a version came, and grows with change: `LastModified`. Where versions are made it may
+    be left out: then the whole source is compared, and a version begins when it was read."""
     flag_column: Text | None = None
-    """The column that says which version holds. `IsLatest`, where there is one."""
+    """The column that says which version holds: `IsLatest`, where there is one; `is_current`, where they are made."""
     latest_value: ScalarText = "1"
     """What the flag says of the version that holds, where it is a text: `Y` for instance."""
     superseded_value: ScalarText = "0"
     """What it says of all others, likewise."""
     flags: Literal["source", "recompute"] | None = None
     """Whose flags count: those of the `source`, or ours, by the newest mark of each key (`recompute`)."""
+    start_column: Text = "start_date"
+    """Where versions are made: the target's column for their start."""
+    end_column: Text | None = None
+    """The column for the end of a version, which is the start of the next; `end_date` where versions are made."""
+    surrogate_key: Text | None = None
+    """Where versions are made: a column that numbers them, which the target fills in by itself."""
     outside: tuple[Text, ...] = ()
-    """Columns that the source changes in place, such as the end of a validity: no part of a version's content."""
+    """Columns that the source changes in place and that make no version: no part of a version's content."""
     version_key: Columns | None = None
     """What names a version, where the source updates versions in place; the business key and the mark otherwise."""
+    deletes: Literal["ignore", "close"] = "ignore"
+    """What becomes of entities that left the source: nothing, or they are closed. Where the source is read whole."""
+    tombstone_column: Text | None = None
+    """A column that says of a version that its entity is gone: such a version never holds."""
     initial_load: Literal["window", "latest+window", "full"] = "window"
     """What the first run takes: the last days, with the versions that hold whatever their age, or all."""
     initial_load_days: Count = 30
@@ -329,6 +343,18 @@ class Scd2Table(TableSettings):
     """How far before the mark reading starts: seconds, or `10 minutes`, which is the default for times."""
     batch_size: Count | None = None
     """How many rows one transaction may bring. All of a file, when it is left out."""
+
+    @model_validator(mode="after")
+    def _of_one_mind(self) -> Scd2Table:
+        if self.versions == "source" and self.deletes == "close":
+            remedy = "Use `tombstone_column`, or `versions: made` without a `mark_column`."
+            raise wrong("cannot have `deletes: close`: reading by a mark does not see what left", remedy)
+        if self.versions == "made" and self.mark_column and self.deletes == "close":
+            remedy = "Leave out `mark_column`: then the whole source is compared."
+            raise wrong("cannot have `deletes: close` with a `mark_column`, which does not see what left", remedy)
+        if self.versions == "made" and (self.flags or self.version_key):
+            raise wrong("makes its own versions: leave out `flags` and `version_key`")
+        return self
 
 
 # A further kind is added to both; those that are coming are refused by name.

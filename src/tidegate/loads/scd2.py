@@ -25,7 +25,20 @@ from tidegate.sql.staged import delete_staged, update_staged, with_partner
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from tidegate.rows.versions import Decision, Form, Versions
+    from tidegate.rows.differences import Mask
+    from tidegate.rows.versions import Decision, Form, Places, Versions
+
+
+@dataclass(frozen=True)
+class Made:
+    """How versions are made of rows that say how things are now."""
+
+    columns: tuple[Column, ...]
+    """Start, end and flag, which the source does not have, as the target has them."""
+    mark: str = ""
+    """The source's column that says since when a row is so; without one, since it was read."""
+    closes_absent: bool = False
+    """Keys that a file lacks, which holds all there is, are gone."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,9 +52,13 @@ class VersionLoad(Unit):
     outside: tuple[str, ...] = ()
     latest: str = "1"
     superseded: str = "0"
+    end: str | None = None
+    tombstone: str | None = None
     recompute: bool = False
     wins: bool = True
     """Whether it was read later than everything that was loaded."""
+    made: Made | None = None
+    """Versions are made here of a plain source's rows."""
     parts: int = 1
     """In how many transactions it is loaded; the ledger row is in the last."""
 
@@ -49,10 +66,25 @@ class VersionLoad(Unit):
     def form(self) -> Form:
         from tidegate.rows.versions import Form
 
-        flag = (self.flag,) if self.flag else ()
-        group = self.version_key or (*self.keys, self.mark)
-        outside = (*flag, *self.outside)
-        return Form(self.keys, self.mark, group, self.flag, outside, self.latest, self.superseded)
+        validity = tuple(name for name in (self.flag, self.end) if name is not None)
+        times = (self.mark, *((self.made.mark,) if self.made is not None and self.made.mark else ()))
+        return Form(
+            keys=self.keys,
+            mark=self.mark,
+            group=self.version_key or (*self.keys, self.mark),
+            flag=self.flag,
+            outside=(*validity, *self.outside),
+            latest=self.latest,
+            superseded=self.superseded,
+            end=self.end,
+            times=times if self.made is not None else (),
+            tombstone=self.tombstone,
+        )
+
+    @property
+    def read_at(self) -> str:
+        """When its rows were read, on the source's clock."""
+        return str(json.loads(self.entry.newest or "{}").get("read_at", ""))
 
     def columns(self, names: Sequence[str]) -> list[Column]:
         by_name = {column.name: column for column in self.request.columns}
@@ -62,6 +94,8 @@ class VersionLoad(Unit):
 def load(session: Session, work: VersionLoad, book: Book, batches: Batches, receipt_of: ReceiptOf) -> Loaded:
     """The target holds every version of the file when this ends well, and at most one of each key says so of itself."""
     before, total = book.newest(), _Counts()
+    if work.made is not None:
+        work, batches = _making(work, work.made, batches)
     for part in range(work.parts):
         rows = _part(work, batches, part)
         ended = _load_part(session, work, book, rows, before, total, last=part == work.parts - 1)
@@ -70,6 +104,21 @@ def load(session: Session, work: VersionLoad, book: Book, batches: Batches, rece
     if not total.any:
         return Loaded("equal already")
     return Loaded("loaded", total.inserted + total.changed, str(total))
+
+
+def _making(work: VersionLoad, made: Made, batches: Batches) -> tuple[VersionLoad, Batches]:
+    """The load with the columns that are made here, and rows that have them."""
+    request = replace(work.request, columns=(*work.request.columns, *made.columns))
+
+    def versions() -> Iterator[pa.RecordBatch]:
+        from tidegate.rows.arrow import arrow_schema
+        from tidegate.rows.made import validity
+
+        schema = arrow_schema(made.columns, request.text_columns)
+        for batch in batches():
+            yield validity(batch, schema, made.mark, work.read_at)
+
+    return replace(work, request=request), versions
 
 
 @dataclass
@@ -147,12 +196,18 @@ class _Change:
         self._stage(batches)
 
     def _decide(self, batch: Versions) -> Decision:
-        from tidegate.rows.versions import decide
+        from tidegate.rows.made import moment
+        from tidegate.rows.versions import Rules, decide
 
-        work = self._work
-        return decide(
-            batch, self._timeline, wins=work.wins, recompute=work.recompute, flagged=self._form.flag is not None
+        work, made = self._work, self._work.made
+        closes = made is not None and made.closes_absent
+        rules = Rules(
+            wins=work.wins,
+            recompute=work.recompute,
+            collapses=made is not None,
+            absent_end_at=moment(work.read_at) if closes else None,
         )
+        return decide(batch, self._timeline, rules)
 
     def _versions(self, batches: Iterator[pa.RecordBatch]) -> Versions:
         from tidegate.rows.arrow import arrow_schema
@@ -172,12 +227,14 @@ class _Change:
             )
 
     def _request(self, batch: Versions) -> ReadRequest:
-        """The timeline of the keys that the batch touches: all of it while the table is empty."""
+        """The timeline of the keys that the batch touches; all of it where keys that it lacks count, or it is empty."""
         import numpy as np
         import pyarrow as pa
 
-        request = self._work.request
-        if not int(str(self._session.query(count_rows(request.table))[0][0])):
+        request, made = self._work.request, self._work.made
+        if (made is not None and made.closes_absent) or not int(
+            str(self._session.query(count_rows(request.table))[0][0])
+        ):
             return request
         columns = self._work.columns(self._form.keys)
         hashes = np.stack([batch.column(name) for name in ("key1", "key2")], axis=1)
@@ -192,16 +249,20 @@ class _Change:
         import numpy as np
 
         from tidegate.rows.differences import picked
-        from tidegate.rows.versions import with_flags
+        from tidegate.rows.versions import settle
 
         decision, work = self._decision, self._work
         group = list(self._form.group)
         others = [column.name for column in work.request.columns if column.name not in group]
+
+        def coming_rows() -> Iterator[pa.RecordBatch]:
+            return settle(batches(), decision.flags, decision.ends, self._form)
+
         self._closed = self._flags(decision.closed, False)
         self._opened = self._flags(decision.opened, True)
         self._changed: TableName | None = None
         if decision.changed.any():
-            rows = picked(with_flags(batches(), decision.flags, self._form), decision.changed, [*group, *others])
+            rows = picked(coming_rows(), decision.changed, [*group, *others])
             self._changed = self._stages.enter_context(
                 self._session.stage(work.request.table, work.columns([*group, *others]), rows)
             )
@@ -214,38 +275,43 @@ class _Change:
         own = [column.name for column in work.request.columns]
 
         def coming() -> Iterator[pa.RecordBatch]:
-            yield from picked(with_flags(batches(), decision.flags, self._form), decision.fresh, own)
+            yield from picked(coming_rows(), decision.fresh, own)
             yield from written_again
 
         self._insert = self._stages.enter_context(
             self._session.staged(work.request.table, work.request.columns, coming)
         )
 
-    def _flags(self, places: object, holds: bool) -> TableName | None:
-        """A stage with the names of these versions, and what their flag is to say."""
-        import numpy as np
+    def _flags(self, places: Places, holds: bool) -> TableName | None:
+        """A stage with the names of these versions, what their flag is to say, and where they end."""
         import pyarrow as pa
 
-        count = len(places)  # type: ignore[arg-type]
-        if not count or self._form.flag is None:
-            return None
-        group = list(self._form.group)
-        named = self._timeline.named.select(group).take(pa.array(places))
-        flag = self._work.columns([self._form.flag])[0]
-        type_ = self._flag_type()
-        rows = named.append_column(flag.name, self._form.spelled(np.full(count, holds), type_))
-        columns = self._work.columns([*group, flag.name])
-        batches = iter(rows.combine_chunks().to_batches())
-        return self._stages.enter_context(self._session.stage(self._work.request.table, columns, batches))
-
-    def _flag_type(self) -> pa.DataType:
         from tidegate.rows.arrow import arrow_schema
+        from tidegate.rows.versions import with_validity
 
-        request = self._work.request
-        assert self._form.flag is not None
-        return arrow_schema(request.columns, request.text_columns).field(self._form.flag).type
+        names = self._validity
+        if not len(places) or not names:
+            return None
+        group, request = list(self._form.group), self._work.request
+        columns = self._work.columns([*group, *names])
+        named = self._timeline.named.select(group).take(pa.array(places)).combine_chunks()
+        schema = arrow_schema(columns, request.text_columns)
+        arrays = [*(named[name].combine_chunks() for name in group), *(pa.nulls(len(places)) for _ in names)]
+        cast = [array.cast(field.type) for array, field in zip(arrays, schema, strict=True)]
+        ends = self._decision.timeline_ends
+        batch = with_validity(
+            pa.record_batch(cast, schema=schema),
+            _all(len(places), holds),
+            None if ends is None else ends.take(pa.array(places)),
+            self._form,
+        )
+        return self._stages.enter_context(self._session.stage(request.table, columns, iter([batch])))
 
-    def _rows_of(self, places: object) -> TableName:
+    @property
+    def _validity(self) -> list[str]:
+        return [name for name in (self._form.flag, self._form.end) if name is not None]
+
+    def _rows_of(self, places: Places) -> TableName:
         """A stage with the groups in which rows are written anew."""
         import pyarrow as pa
 
@@ -259,19 +325,19 @@ class _Change:
 
     def _written_again(self) -> Iterator[pa.RecordBatch]:
         """The rows of those groups as the target holds them, with the flags that they get; less what is replaced."""
-        from tidegate.rows.versions import settled
+        from tidegate.rows.versions import settled_again
 
         if self._again is None:
             return
         request = replace(self._work.request, rows=with_partner(self._again, self._work.columns(self._form.group)))
-        yield from settled(self._session.read(request), self._decision.expected, self._form)
+        yield from settled_again(self._session.read(request), self._decision.expected, self._form)
 
     # Inside of it
 
     def apply(self, total: _Counts) -> None:
         """Closing comes first: a unique index over what holds never sees two."""
         table, group = self._work.request.table, self._work.columns(self._form.group)
-        flag = self._work.columns([self._form.flag]) if self._form.flag else []
+        flag = self._work.columns(self._validity)
         execute = self._session.execute
         if self._closed is not None:
             total.closed += execute(update_staged(table, self._closed, group, flag))
@@ -279,8 +345,10 @@ class _Change:
             execute(delete_staged(table, self._again, group))
         if self._changed is not None:
             total.changed += execute(update_staged(table, self._changed, group, self._work.columns(self._others)))
-        total.inserted += self._insert() - self._rewritten - len(self._decision.gone)
-        total.changed += len(self._decision.gone)
+        fresh, written = int(self._decision.fresh.sum()), self._insert()
+        if written != fresh + self._rewritten:
+            raise refused(self._work, f"{fresh + self._rewritten:,} rows were sent, the server took {written:,}")
+        total.inserted += fresh
         if self._opened is not None:
             total.opened += execute(update_staged(table, self._opened, group, flag))
 
@@ -288,6 +356,12 @@ class _Change:
         from tidegate.rows.versions import differs
 
         found = self._versions(self._session.read(self._touched))
-        difference = differs(self._decision.expected, found, flagged=self._form.flag is not None)
+        difference = differs(self._decision.expected, found)
         if difference:
             raise refused(self._work, difference)
+
+
+def _all(count: int, holds: bool) -> Mask:
+    import numpy as np
+
+    return np.full(count, holds)

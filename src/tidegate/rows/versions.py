@@ -7,7 +7,9 @@ content does not count. From this follow, whatever the order in which batches ar
  * what the timeline lacks is inserted, once;
  * where both sides have versions of one group that nothing equals, a row was changed in place: a newer batch updates
    it, an older one has nothing to say;
- * the newest version of a key holds, if its own flag says so or if flags are recomputed; no other does.
+ * the newest version of a key holds, if its own flag says so or if flags are recomputed; no other does;
+ * where versions are made here, one that says nothing new beside the one before it is none;
+ * where versions have an end, it is where the next one begins, if they do not say that they ended before.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from tidegate.rows.hashing import hash_rows, sum_of
 Places = npt.NDArray[np.int64]
 
 _KEY, _GROUP, _ROW = ["key1", "key2"], ["group1", "group2"], ["row1", "row2"]
+_STATE, _ASIDE = ["state1", "state2"], ["aside1", "aside2"]
 
 
 @dataclass(frozen=True)
@@ -40,13 +43,23 @@ class Form:
     """What names a version, but for its content."""
     flag: str | None
     outside: tuple[str, ...]
-    """Columns that are no part of the content, the flag among them."""
+    """Columns that are no part of the content, flag and end among them."""
     latest: str
     superseded: str
+    end: str | None = None
+    times: tuple[str, ...] = ()
+    """Columns of the content that only say when; two versions that differ in them alone are the same state."""
+    tombstone: str | None = None
+    """A column that says of a version that its entity is gone."""
 
-    def flags(self, column: pa.ChunkedArray | pa.Array) -> pa.Array:
-        """As truths; a null says that a version does not hold."""
-        said = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    def flags(self, batch: pa.RecordBatch) -> Mask:
+        """What each row says of itself; a null says that a version does not hold, and so does a tombstone."""
+        if self.flag is None:
+            return np.zeros(batch.num_rows, bool)
+        holds = np.asarray(self._truths(batch.column(self.flag)))
+        return holds & ~np.asarray(self._truths(batch.column(self.tombstone))) if self.tombstone else holds
+
+    def _truths(self, said: pa.Array) -> pa.Array:
         if not pa.types.is_boolean(said.type):
             said = pc.equal(said, self._said(True, said.type))
         return pc.fill_null(said, False)
@@ -67,11 +80,12 @@ class Versions:
     """The rows of one side, in the order in which they were read."""
 
     hashes: pa.Table
-    """`key1`, `key2`, `group1`, `group2`, `row1`, `row2` of each row."""
+    """Of each row two words of each hash: of its key, its group, its content, its state, and what is outside."""
     named: pa.Table
     """The columns of key, group and mark, row by row."""
     marks: pa.Array
     flags: Mask
+    ends: pa.Array | None = None
 
     @property
     def rows(self) -> int:
@@ -106,19 +120,26 @@ class Versions:
 def versions_of(batches: Iterable[pa.RecordBatch], schema: pa.Schema, form: Form) -> Versions:
     """`schema` is that of all columns, for a side without rows."""
     content = [name for name in schema.names if name not in form.outside]
-    named = list(dict.fromkeys((*form.keys, *form.group, form.mark)))
+    state = [name for name in content if name not in form.times] or list(form.keys)
+    aside = [name for name in form.outside if name not in (form.flag, form.end)] or list(form.keys)
+    hashed = [list(form.keys), list(form.group), content, state, aside]
+    named = list(dict.fromkeys((*form.keys, *form.group, form.mark, *((form.end,) if form.end else ()))))
     parts, kept, flags = [], [], []
     for batch in batches:
-        hashed = [hash_rows(batch.select(columns)) for columns in (list(form.keys), list(form.group), content)]
-        columns = [pa.array(hashes[:, side]) for hashes in hashed for side in (0, 1)]
-        parts.append(pa.table(columns, names=[*_KEY, *_GROUP, *_ROW]))
+        hashes = [hash_rows(batch.select(columns)) for columns in hashed]
+        words = [pa.array(one[:, side]) for one in hashes for side in (0, 1)]
+        parts.append(pa.table(words, names=[*_KEY, *_GROUP, *_ROW, *_STATE, *_ASIDE]))
         kept.append(pa.Table.from_batches([batch.select(named)]))
-        flags.append(form.flags(batch.column(form.flag)) if form.flag else pa.array([False] * batch.num_rows))
-    empty = pa.schema([(name, pa.uint64()) for name in (*_KEY, *_GROUP, *_ROW)]).empty_table()
+        flags.append(form.flags(batch))
+    empty = pa.schema([(name, pa.uint64()) for name in (*_KEY, *_GROUP, *_ROW, *_STATE, *_ASIDE)]).empty_table()
     held = pa.concat_tables(kept) if kept else pa.schema([schema.field(name) for name in named]).empty_table()
-    marks = held[form.mark].combine_chunks()
-    said = np.concatenate([np.asarray(one) for one in flags]) if flags else np.zeros(0, bool)
-    return Versions(pa.concat_tables(parts) if parts else empty, held, marks, said)
+    return Versions(
+        hashes=pa.concat_tables(parts) if parts else empty,
+        named=held,
+        marks=held[form.mark].combine_chunks(),
+        flags=np.concatenate(flags) if flags else np.zeros(0, bool),
+        ends=held[form.end].combine_chunks() if form.end else None,
+    )
 
 
 @dataclass(frozen=True)
@@ -131,38 +152,61 @@ class Decision:
     """Rows of the batch that replace the only row of their group."""
     flags: Mask
     """Of every row of the batch that is written: whether it holds."""
+    ends: pa.Array | None
+    """And where it ends."""
     closed: Places
-    """Rows of the timeline that no longer hold."""
+    """Rows of the timeline that no longer hold, or end elsewhere."""
     opened: Places
     """Rows of the timeline that hold from now on."""
+    timeline_ends: pa.Array | None
+    """Where each row of the timeline ends."""
     rewritten: Places
     """Rows of the timeline that share their group with others and are to be written anew."""
-    rewritten_flags: Mask
     gone: Places
-    """Rows of the timeline, in such groups, that rows of the batch stand in for."""
+    """Rows of the timeline, in such groups, that rows of the batch stand in for; and those that say nothing new."""
     expected: pa.Table
     """The timeline afterwards: `key1`, `key2`, `row1`, `row2`, `flag`."""
 
-    @property
-    def is_empty(self) -> bool:
-        moved = self.fresh.any() or self.changed.any()
-        return not (moved or len(self.closed) or len(self.opened) or len(self.rewritten) or len(self.gone))
+
+@dataclass(frozen=True)
+class Rules:
+    """How a timeline is settled."""
+
+    wins: bool = True
+    """The batch was read later than what the timeline came from."""
+    recompute: bool = False
+    """Of each key the newest version holds, whatever its flag says."""
+    collapses: bool = False
+    """A version that says nothing new is none."""
+    absent_end_at: pa.Scalar | None = None
+    """The batch is all that there is: keys that it lacks ended then."""
 
 
-def decide(batch: Versions, timeline: Versions, *, wins: bool, recompute: bool, flagged: bool) -> Decision:
-    """`wins` says that the batch was read later than what the timeline came from."""
+def decide(batch: Versions, timeline: Versions, rules: Rules) -> Decision:
     first = _first_of_each(batch)
     matched, theirs = _matched(batch, timeline, first)
+    touched = _unlike_aside(batch, timeline, matched, theirs) if rules.wins else np.zeros(len(matched), bool)
     fresh, replacing, replaced = _paired(batch, timeline, _without(first, matched), theirs)
-    if not wins:
+    if not rules.wins:
         replacing, replaced = replacing[:0], replaced[:0]
+    replacing = np.concatenate([replacing, matched[touched]])
+    replaced = np.concatenate([replaced, theirs[touched]])
     own = timeline.flags.copy()
-    if wins:
+    if rules.wins:
         own[theirs] = batch.flags[matched]
     stays = np.setdiff1d(np.arange(timeline.rows), replaced)
     written = np.concatenate([replacing, fresh])
-    holds = _newest(batch, timeline, written, stays, own, recompute) if flagged else _all_closed(written, stays)
-    return _arranged(batch, timeline, fresh, replacing, replaced, stays, holds, flagged)
+    all_of_it = _Together.of(batch, timeline, written, stays, own)
+    order = all_of_it.ordered(rules)
+    return _arranged(batch, timeline, fresh, replacing, replaced, stays, order)
+
+
+def _unlike_aside(batch: Versions, timeline: Versions, matched: Places, theirs: Places) -> Mask:
+    """Versions whose content is the same, and what is outside of it, but for flag and end, is not."""
+    unlike = np.zeros(len(matched), bool)
+    for name in _ASIDE:
+        unlike |= batch.column(name)[matched] != timeline.column(name)[theirs]
+    return unlike
 
 
 def _first_of_each(batch: Versions) -> Places:
@@ -213,34 +257,101 @@ def _ranked(side: Versions, places: Places) -> pa.Table:
 
 
 @dataclass(frozen=True)
-class _Holds:
-    written: Mask
-    stays: Mask
+class _Ordered:
+    """Of every row, in the order in which they were put together: whether it stays, whether it holds, where it ends."""
+
+    kept: Mask
+    holds: Mask
+    ends: pa.Array | None
 
 
-def _all_closed(written: Places, stays: Places) -> _Holds:
-    return _Holds(np.zeros(len(written), bool), np.zeros(len(stays), bool))
+@dataclass(frozen=True)
+class _Together:
+    """Rows of the batch that are written and rows of the timeline that stay, one after the other."""
+
+    table: pa.Table
+    ends: pa.Array | None
+    batch: Versions
+
+    @classmethod
+    def of(cls, batch: Versions, timeline: Versions, written: Places, stays: Places, own: Mask) -> _Together:
+        columns: dict[str, Any] = {
+            name: np.concatenate([batch.column(name)[written], timeline.column(name)[stays]])
+            for name in (*_KEY, *_ROW, *_STATE)
+        }
+        marks = _joined(batch.marks, timeline.marks, written, stays)
+        said = np.concatenate([batch.flags[written], own[stays]])
+        table = pa.table({**columns, "mark": marks, "said": said, "place": np.arange(len(said))})
+        ends = None
+        if batch.ends is not None and timeline.ends is not None:
+            ends = _joined(batch.ends, timeline.ends, written, stays)
+        return cls(table, ends, batch)
+
+    @property
+    def absent(self) -> Mask:
+        """Rows of keys that the batch does not have."""
+        there = _keys_of(self.batch)
+        keys = zip(*(self.table[name].to_pylist() for name in _KEY), strict=True)
+        return np.array([key not in there for key in keys], bool)
+
+    def ordered(self, rules: Rules) -> _Ordered:
+        # Of two versions with one mark the one that says so holds, else the full row decides.
+        order = [*_KEY, "mark", *(() if rules.recompute else ("said",)), *_ROW]
+        table = self.table.sort_by([(name, "ascending") for name in order])
+        places = table["place"].to_numpy()
+        kept = ~self._says_nothing_new(table, places) if rules.collapses else np.ones(len(places), bool)
+        table, places_kept = table.filter(pa.array(kept)), places[kept]
+        last = ~_like_before(table, _KEY, shifted=True)
+        holds, stays = np.zeros(len(places), bool), np.zeros(len(places), bool)
+        stays[places_kept] = True
+        said = np.ones(len(last), bool) if rules.recompute else table["said"].to_numpy()
+        holds[places_kept] = last & said
+        ends = self._ends(table, places_kept, last, rules) if self.ends is not None else None
+        if ends is not None and rules.recompute:
+            holds &= np.asarray(ends.is_null())
+        return _Ordered(stays, holds, ends)
+
+    def _says_nothing_new(self, table: pa.Table, places: Places) -> Mask:
+        """The same state as the version before it, which had not ended by then."""
+        like = _like_before(table, [*_KEY, *_STATE])
+        if self.ends is None or not len(places):
+            return like
+        before = self.ends.take(pa.array(np.concatenate([places[:1], places[:-1]])))
+        lasted = pc.fill_null(pc.greater_equal(before, table["mark"].combine_chunks().cast(before.type)), True)
+        nothing_new: Mask = like & np.asarray(lasted)
+        return nothing_new
+
+    def _ends(self, table: pa.Table, places: Places, last: Mask, rules: Rules) -> pa.Array:
+        """Where the next version begins, unless a row says that it ended before."""
+        assert self.ends is not None
+        marks = table["mark"].combine_chunks()
+        following = np.append(np.arange(1, len(places)), 0)[: len(places)]
+        nexts = pc.if_else(pa.array(last), pa.scalar(None, marks.type), marks.take(pa.array(following)))
+        if rules.absent_end_at is not None:
+            at = rules.absent_end_at.cast(marks.type)
+            leaves = pa.array(last & self.absent[places] & np.asarray(pc.less_equal(marks, at)))
+            nexts = pc.if_else(leaves, at, nexts)
+        own = self.ends.take(pa.array(places))
+        settled = pc.min_element_wise(own, nexts.cast(own.type))
+        # Rows that do not stay end as they did: nobody asks.
+        back = np.full(len(self.ends), -1)
+        back[places] = np.arange(len(places))
+        return pc.if_else(pa.array(back >= 0), settled.take(pa.array(np.maximum(back, 0))), self.ends)
 
 
-def _newest(batch: Versions, timeline: Versions, written: Places, stays: Places, own: Mask, recompute: bool) -> _Holds:
-    """Which rows hold: of each key the newest, if it says so itself or is not asked."""
-    said = np.concatenate([batch.flags[written], own[stays]])
-    columns: dict[str, Any] = {
-        name: np.concatenate([batch.column(name)[written], timeline.column(name)[stays]]) for name in (*_KEY, *_ROW)
-    }
-    marks = pa.concat_arrays([batch.marks.take(pa.array(written)), timeline.marks.take(pa.array(stays))])
-    table = pa.table({**columns, "mark": marks, "said": said, "place": np.arange(len(said))})
-    # Of two versions with one mark the one that says so holds, else the full row decides.
-    order = [*_KEY, "mark", *(() if recompute else ("said",)), *_ROW]
-    table = table.sort_by([(name, "ascending") for name in order])
-    keys = np.stack([table[name].to_numpy() for name in _KEY], axis=1)
-    last = np.ones(len(keys), bool)
-    last[:-1] = (keys[1:] != keys[:-1]).any(axis=1)
-    holds = np.zeros(len(said), bool)
-    holds[table["place"].to_numpy()[last]] = True
-    if not recompute:
-        holds &= said
-    return _Holds(holds[: len(written)], holds[len(written) :])
+def _joined(one: pa.Array, other: pa.Array, first: Places, second: Places) -> pa.Array:
+    return pa.concat_arrays([one.take(pa.array(first)), other.take(pa.array(second))])
+
+
+def _like_before(table: pa.Table, names: Sequence[str], *, shifted: bool = False) -> Mask:
+    """Whether each row has these words in common with the one before it; `shifted`, with the one after it."""
+    words = np.stack([table[name].to_numpy() for name in names], axis=1)
+    like = np.zeros(len(words), bool)
+    same = (words[1:] == words[:-1]).all(axis=1)
+    like[: len(same)] |= same if shifted else False
+    if not shifted:
+        like[1:] = same
+    return like
 
 
 def _arranged(
@@ -250,35 +361,65 @@ def _arranged(
     replacing: Places,
     replaced: Places,
     stays: Places,
-    holds: _Holds,
-    flagged: bool,
+    order: _Ordered,
 ) -> Decision:
     """Rows that are alone in their group are updated, others are written anew: nothing but their content names them."""
-    shared = _shared(timeline)
+    written = np.concatenate([replacing, fresh])
+    here, there = slice(0, len(written)), slice(len(written), None)
+    shared, moved = _shared(timeline), _moved(timeline, stays, order, there)
     flags = np.zeros(batch.rows, bool)
-    flags[np.concatenate([replacing, fresh])] = holds.written
-    unlike = (timeline.flags[stays] != holds.stays) if flagged else np.zeros(len(stays), bool)
-    moved, says = stays[unlike], holds.stays[unlike]
+    flags[written] = order.holds[here]
     in_place = ~shared[replaced]
-    written = np.concatenate([fresh, replacing[~in_place]])
+    new = np.zeros(batch.rows, bool)
+    new[written] = order.kept[here]
+    updated = in_place & new[replacing]
+    inserted = np.concatenate([fresh, replacing[~in_place]])
+    holds = order.holds[there][moved]
     return Decision(
-        fresh=_mask(batch, written),
-        changed=_mask(batch, replacing[in_place]),
+        fresh=_mask(batch, inserted[new[inserted]]),
+        changed=_mask(batch, replacing[updated]),
         flags=flags,
-        closed=moved[~says & ~shared[moved]],
-        opened=moved[says & ~shared[moved]],
-        rewritten=moved[shared[moved]],
-        rewritten_flags=says[shared[moved]],
-        gone=replaced[~in_place],
-        expected=_expected(batch, timeline, np.concatenate([replacing, fresh]), stays, holds),
+        ends=_spread(order.ends, here, written, batch.ends),
+        closed=stays[moved][~holds & ~shared[stays[moved]]],
+        opened=stays[moved][holds & ~shared[stays[moved]]],
+        timeline_ends=_spread(order.ends, there, stays, timeline.ends),
+        rewritten=stays[moved][shared[stays[moved]]],
+        gone=np.concatenate([replaced[~updated], stays[~order.kept[there]]]),
+        expected=_expected(batch, timeline, written, stays, order),
     )
 
 
-def _expected(batch: Versions, timeline: Versions, written: Places, stays: Places, holds: _Holds) -> pa.Table:
+def _moved(timeline: Versions, stays: Places, order: _Ordered, there: slice) -> Places:
+    """Rows of the timeline whose flag or end is to be another; by their number among those that stay."""
+    unlike = timeline.flags[stays] != order.holds[there]
+    if order.ends is not None and timeline.ends is not None:
+        new, old = order.ends[there], timeline.ends.take(pa.array(stays))
+        same = pc.fill_null(pc.equal(new, old), False)
+        both_open = pc.and_(new.is_null(), old.is_null())
+        unlike |= ~np.asarray(pc.or_(same, both_open))
+    return np.flatnonzero(unlike & order.kept[there])
+
+
+def _spread(ends: pa.Array | None, part: slice, places: Places, own: pa.Array | None) -> pa.Array | None:
+    """Where every row of one side ends: as settled, or as it did."""
+    if ends is None or own is None:
+        return None
+    back = np.full(len(own), -1)
+    back[places] = np.arange(len(places))
+    settled = ends[part]
+    if not len(settled):
+        return own
+    return pc.if_else(pa.array(back >= 0), settled.take(pa.array(np.maximum(back, 0))), own)
+
+
+def _expected(batch: Versions, timeline: Versions, written: Places, stays: Places, order: _Ordered) -> pa.Table:
     columns = {
         name: np.concatenate([batch.column(name)[written], timeline.column(name)[stays]]) for name in (*_KEY, *_ROW)
     }
-    return pa.table({**columns, "flag": np.concatenate([holds.written, holds.stays])})
+    table = pa.table({**columns, "flag": order.holds})
+    if order.ends is not None:
+        table = table.append_column("end", order.ends)
+    return table.filter(pa.array(order.kept))
 
 
 def _shared(timeline: Versions) -> Mask:
@@ -297,51 +438,65 @@ def _mask(side: Versions, places: Places) -> Mask:
     return mask
 
 
-def differs(expected: pa.Table, found: Versions, *, flagged: bool) -> str:
+def differs(expected: pa.Table, found: Versions) -> str:
     """What a timeline that was read again has otherwise than expected; empty when nothing."""
-    content = [*_KEY, *_ROW, *(("flag",) if flagged else ())]
     held = found.hashes.select([*_KEY, *_ROW]).append_column("flag", pa.array(found.flags))
+    if found.ends is not None:
+        held = held.append_column("end", _as_text(found.ends))
+        expected = expected.set_column(expected.num_columns - 1, "end", _as_text(expected["end"].combine_chunks()))
+    content = held.column_names
     counted = [side.group_by(content).aggregate([([], "count_all")]) for side in (expected, held)]
     both = counted[0].join(counted[1], content, join_type="full outer", right_suffix="_held")
     here, there = (pc.fill_null(both[name], 0) for name in ("count_all", "count_all_held"))
     missing, more = pc.greater(here, there), pc.less(here, there)
     lost, added = pc.sum(missing).as_py() or 0, pc.sum(more).as_py() or 0
-    return (
-        f"{lost:,} versions are not there as they should be, {added:,} are there and should not" if lost + added else ""
-    )
+    return f"{lost:,} versions are not as they should be, {added:,} should not be there" if lost + added else ""
 
 
-def with_flags(batches: Iterator[pa.RecordBatch], flags: Mask, form: Form) -> Iterator[pa.RecordBatch]:
-    """The same rows, each saying whether it holds."""
+def _as_text(ends: pa.Array) -> pa.Array:
+    """A join takes no nulls for equal."""
+    return pc.fill_null(ends.cast(pa.string()), "open")
+
+
+def settle(
+    batches: Iterator[pa.RecordBatch], flags: Mask, ends: pa.Array | None, form: Form
+) -> Iterator[pa.RecordBatch]:
+    """The same rows, each saying whether it holds and where it ends."""
     place = 0
     for batch in batches:
-        some = flags[place : place + batch.num_rows]
-        place += batch.num_rows
-        yield set_flags(batch, some, form)
+        after = place + batch.num_rows
+        yield with_validity(batch, flags[place:after], None if ends is None else ends[place:after], form)
+        place = after
 
 
-def set_flags(batch: pa.RecordBatch, flags: Mask, form: Form) -> pa.RecordBatch:
-    if form.flag is None:
-        return batch
-    position = batch.schema.get_field_index(form.flag)
-    field = batch.schema.field(position)
-    return batch.set_column(position, field, form.spelled(flags, field.type))
+def with_validity(batch: pa.RecordBatch, flags: Mask, ends: pa.Array | None, form: Form) -> pa.RecordBatch:
+    if form.flag is not None:
+        position = batch.schema.get_field_index(form.flag)
+        field = batch.schema.field(position)
+        batch = batch.set_column(position, field, form.spelled(flags, field.type))
+    if form.end is not None and ends is not None:
+        position = batch.schema.get_field_index(form.end)
+        field = batch.schema.field(position)
+        batch = batch.set_column(position, field, ends.cast(field.type))
+    return batch
 
 
-def settled(batches: Iterator[pa.RecordBatch], expected: pa.Table, form: Form) -> Iterator[pa.RecordBatch]:
-    """Rows that are written anew, with the flag that is expected of each; what is not expected is left out."""
-    said: dict[tuple[int, ...], list[bool]] = {}
+def settled_again(batches: Iterator[pa.RecordBatch], expected: pa.Table, form: Form) -> Iterator[pa.RecordBatch]:
+    """Rows that are written anew, as is expected of each; what is not expected is left out."""
+    said: dict[tuple[int, ...], list[tuple[bool, Any]]] = {}
     for row in expected.to_pylist():
-        said.setdefault(tuple(row[name] for name in (*_KEY, *_ROW)), []).append(row["flag"])
+        said.setdefault(tuple(row[name] for name in (*_KEY, *_ROW)), []).append((row["flag"], row.get("end")))
     for batch in batches:
         content = [name for name in batch.schema.names if name not in form.outside]
         keys, rows = hash_rows(batch.select(list(form.keys))), hash_rows(batch.select(content))
         names = [tuple(map(int, (*key, *row))) for key, row in zip(keys, rows, strict=True)]
-        flags = [said[name].pop() if said.get(name) else None for name in names]
-        kept = np.array([flag is not None for flag in flags])
-        if kept.any():
-            chosen = batch.filter(pa.array(kept))
-            yield set_flags(chosen, np.array([flag for flag in flags if flag is not None]), form)
+        found = [said[name].pop() if said.get(name) else None for name in names]
+        kept = [one for one in found if one is not None]
+        if kept:
+            chosen = batch.filter(pa.array([one is not None for one in found]))
+            flags = np.array([flag for flag, _ in kept])
+            ends = pa.array([end for _, end in kept], batch.schema.field(form.end).type) if form.end else None
+            yield with_validity(chosen, flags, ends, form)
 
 
 # Verifying
@@ -363,14 +518,7 @@ def in_agreement(
 
 def findings(source: Versions, beyond: Versions, held: Versions, *, recompute: bool) -> Iterator[tuple[str, str, str]]:
     """What the flags of the target do not tell as they should."""
-    holding = np.flatnonzero(held.flags)
-    more = _repeated_keys(held, holding)
-    if len(more):
-        yield "scd_integrity", f"{len(more):,} keys have more than one version that holds ({held.names(more)})", "error"
-    stale = np.flatnonzero(held.flags & ~_newest_of_each(held))
-    if len(stale):
-        what = f"{len(stale):,} versions hold although newer ones are there ({held.names(stale)})"
-        yield "scd_integrity", what, "error"
+    yield from history(held)
     superseded = _keys_of(beyond)
     expected = np.ones(source.rows, bool) if recompute else source.flags
     expected = expected & _newest_of_each(source)
@@ -385,6 +533,45 @@ def findings(source: Versions, beyond: Versions, held: Versions, *, recompute: b
         yield "scd_integrity", f"{len(closed):,} versions hold in the source alone ({source.names(closed)})", "error"
     if len(still_open):
         what = f"{len(still_open):,} versions hold in the target alone ({source.names(still_open)})"
+        yield "scd_integrity", what, "error"
+
+
+def made_in_agreement(source: Versions, held: Versions, *, closes_absent: bool) -> Iterator[tuple[str, str, str]]:
+    """Whether the version that holds of each key says what the source says now."""
+    now = _states(source, np.arange(source.rows))
+    holding = _states(held, np.flatnonzero(held.flags))
+    both = now.join(holding, _KEY, join_type="full outer", right_suffix="_held")
+    here, there = both["place"].is_valid(), both["place_held"].is_valid()
+    unlike = pc.or_(*(pc.not_equal(both[name], both[f"{name}_held"]) for name in _STATE))
+    missing = both.filter(pc.and_(here, pc.invert(there)))["place"].to_numpy()
+    other = both.filter(pc.and_(pc.and_(here, there), pc.fill_null(unlike, False)))["place"].to_numpy()
+    left = both.filter(pc.and_(there, pc.invert(here)))["place_held"].to_numpy()
+    if len(missing):
+        yield "receipt", f"{len(missing):,} keys have no version that holds ({source.names(missing)})", "error"
+    if len(other):
+        yield (
+            "receipt",
+            f"{len(other):,} versions that hold say otherwise than the source ({source.names(other)})",
+            "error",
+        )
+    if len(left):
+        severity = "error" if closes_absent else "note"
+        yield "receipt", f"{len(left):,} keys that hold left the source ({held.names(left)})", severity
+
+
+def _states(side: Versions, places: Places) -> pa.Table:
+    chosen = side.hashes.select([*_KEY, *_STATE]).take(pa.array(places))
+    return chosen.append_column("place", pa.array(places))
+
+
+def history(held: Versions) -> Iterator[tuple[str, str, str]]:
+    """What the flags of a timeline do not tell as they should, whatever the source says."""
+    more = _repeated_keys(held, np.flatnonzero(held.flags))
+    if len(more):
+        yield "scd_integrity", f"{len(more):,} keys have more than one version that holds ({held.names(more)})", "error"
+    stale = np.flatnonzero(held.flags & ~_newest_of_each(held))
+    if len(stale):
+        what = f"{len(stale):,} versions hold although newer ones are there ({held.names(stale)})"
         yield "scd_integrity", what, "error"
 
 

@@ -167,7 +167,7 @@ def _stop_at_renames(table: str, source: Shape, target: Shape, database: Databas
 
 def _stop_at_required_columns(table: str, source: Shape, target: Shape) -> None:
     for column in target.columns:
-        optional = column.nullable or column.has_default or column.generated
+        optional = column.nullable or column.has_default or column.generated or column.identity
         if source.exactly(column.name) is None and not optional:
             raise DriftStop(
                 f"{table}: the target's column {column.name} must not be null and the source has no such column.",

@@ -160,3 +160,14 @@ def read_receipt(session: Session, request: ReadRequest, progress: Progress | No
         if progress is not None:
             progress.add(batch.num_rows)
     return receipts.receipt()
+
+
+def receipt_of(session: Session, request: ReadRequest) -> Receipt:
+    """The same, with a column as text where it holds what Arrow has no room for, as extracting it does."""
+    while True:
+        try:
+            return read_receipt(session, request)
+        except NotNative as met:
+            if met.column in request.text_columns:
+                raise
+            request = request.with_text((met.column,))

@@ -117,6 +117,13 @@ class Mysql(Database):
         made = sql("CREATE TABLE {table} ({parts}) ENGINE = InnoDB", table=Name.of(name), parts=parts)
         return [made]
 
+    def add_surrogate(self, table: TableName, name: str) -> Sql:
+        return sql(
+            "ALTER TABLE {table} ADD COLUMN {name} bigint NOT NULL AUTO_INCREMENT UNIQUE",
+            table=Name.of(table),
+            name=Name.of(name),
+        )
+
     def stage_name(self) -> TableName:
         return TableName(self.connection.database, f"tidegate_{uuid.uuid4().hex}")
 

@@ -95,6 +95,13 @@ class Postgresql(Database):
             statements.append(sql("CREATE INDEX ON {table} ({column})", table=Name.of(name), column=Name.of(index_on)))
         return statements[1:] if name.schema == self.default_schema else statements
 
+    def add_surrogate(self, table: TableName, name: str) -> Sql:
+        return sql(
+            "ALTER TABLE {table} ADD COLUMN {name} bigint GENERATED ALWAYS AS IDENTITY UNIQUE",
+            table=Name.of(table),
+            name=Name.of(name),
+        )
+
     def stage_name(self) -> TableName:
         return TableName("pg_temp", f"tidegate_{uuid.uuid4().hex}")
 

@@ -150,6 +150,13 @@ class SqlServer(Database):
             )
         return statements
 
+    def add_surrogate(self, table: TableName, name: str) -> Sql:
+        return sql(
+            "ALTER TABLE {table} ADD {name} bigint IDENTITY(1, 1) NOT NULL UNIQUE",
+            table=Name.of(table),
+            name=Name.of(name),
+        )
+
     def stage_name(self) -> TableName:
         return TableName("", f"#tidegate_{uuid.uuid4().hex}")
 

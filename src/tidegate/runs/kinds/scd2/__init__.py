@@ -9,8 +9,8 @@ from tidegate.changes import mark
 from tidegate.changes.mark import ALL, MarkEvidence, Window
 from tidegate.config.project import Scd2Table
 from tidegate.loads import scd2
-from tidegate.loads.scd2 import VersionLoad
-from tidegate.model.columns import fingerprint
+from tidegate.loads.scd2 import Made, VersionLoad
+from tidegate.model.columns import Column, fingerprint
 from tidegate.model.evidence import LedgerEntry, PartitionEvidence
 from tidegate.model.plan import Land, Load, Request, Step
 from tidegate.model.report import Comparison, Finding
@@ -27,6 +27,8 @@ from tidegate.runs.tables import Catalogs
 from tidegate.runs.work import Snapshot, Work
 from tidegate.spark.slices import Facts
 from tidegate.sql import marks
+from tidegate.sql.contents import checksum
+from tidegate.sql.text import Sql
 
 
 class Scd2Kind(TableKind):
@@ -46,17 +48,16 @@ class Scd2Kind(TableKind):
 
     def land_slice(self, work: Work, one: Planned, step: Land, snapshot: Snapshot, name: str) -> LandSlice:
         table = _table(one)
-        window = Window.from_json(step.window, table.kind)
-        rows = table.source_rows(window.after, window.upto, whole_scope=window.after == one.plan.scope.floor)
-        low = window.mark.less(table.look_back) if window.mark is not None else None
-        request = table.from_source(rows)
+        window = Window.from_json(step.window, table.marks_of)
+        request = table.from_source(_rows(one, window))
         return LandSlice(
             database=work.source,
             request=request,
             snapshot=snapshot.name,
             read_at=snapshot.taken_at,
-            newest=marks.tail(table.source.name, table.mark, low),
-            steady=None if table.source.reads_consistently else marks.tail(table.source.name, table.mark, window.after),
+            newest=_tail(table, window) if table.mark is not None else None,
+            watched=() if table.mark is not None else tuple(column.name for column in table.kept_columns),
+            steady=None if table.source.reads_consistently else _steady(table, window),
             folder=work.lake.workspace(work.run),
             name=name,
             about={
@@ -75,28 +76,20 @@ class Scd2Kind(TableKind):
         return work.lake.scd_path(one.table.lake_table, value.text)
 
     def load_slice(self, work: Work, one: Planned, step: Load, path: Path) -> LoadSlice:
-        table, settings = _table(one), _table(one).settings
-        rows = step.rows or 0
-        unit = VersionLoad(
-            table=table.ledger_name,
-            request=table.from_target(None),
-            value=step.value,
-            entry=LedgerEntry(generation=step.generation, kind="loaded", rows=0, hash="", run=work.run),
-            keys=table.business_keys,
-            mark=table.mark.name,
-            version_key=table.version_key,
-            flag=table.flag.name if table.flag else None,
-            outside=table.outside,
-            latest=settings.latest_value,
-            superseded=settings.superseded_value,
-            recompute=table.recompute,
-            wins=step.is_newest,
-            parts=-(-rows // settings.batch_size) or 1 if settings.batch_size else 1,
-        )
+        table, rows, size = _table(one), step.rows or 0, _table(one).settings.batch_size
+        entry = LedgerEntry(generation=step.generation, kind="loaded", rows=0, hash="", run=work.run)
+        made = _made(table, closes_absent=table.settings.deletes == "close" and step.is_newest)
+        unit = _unit(table, step.value, entry)
         return LoadSlice(
             database=work.target,
             way=scd2.load,
-            work=unit,
+            work=replace(
+                unit,
+                made=made,
+                wins=step.is_newest,
+                # Only all keys together tell which are gone.
+                parts=-(-rows // size) or 1 if size and not (made and made.closes_absent) else 1,
+            ),
             lake=work.lake,
             path=path,
             lake_table=table.lake_table,
@@ -117,33 +110,23 @@ class Scd2Kind(TableKind):
         return [ALL], []
 
     def compare_slice(self, work: Compared, one: Planned, value: Value) -> CompareVersions:
-        table, seen = _table(one), one.evidence
+        table, seen, floor = _table(one), one.evidence, one.plan.scope.floor
         assert isinstance(seen, MarkEvidence)
-        floor, upto = one.plan.scope.floor, mark.reach(seen.in_ledger.values(), one.plan.scope.floor)
+        upto = mark.reach(seen.in_ledger.values(), floor)
         known = max((batch, seen.ledger[batch]) for batch in seen.in_ledger or seen.ledger)[1]
+        later = marks.beyond(table.mark, upto) if table.mark is not None and upto is not None else None
+        in_scope = None if table.mark is None else marks.between(table.in_target(table.mark), floor, None)
         return CompareVersions(
             source=work.source,
             target=work.target,
             snapshot=work.snapshot.name,
             inside=table.from_source(table.source_rows(floor, upto, whole_scope=True)),
-            beyond=table.from_source(marks.beyond(table.mark, upto)) if upto is not None else None,
+            beyond=table.from_source(later) if later is not None else None,
             held=table.from_target(None),
-            held_in_scope=table.from_target(marks.between(table.in_target(table.mark), floor, None)),
-            form=VersionLoad(
-                table=table.key,
-                request=table.from_target(None),
-                value=value,
-                entry=known,
-                keys=table.business_keys,
-                mark=table.mark.name,
-                version_key=table.version_key,
-                flag=table.flag.name if table.flag else None,
-                outside=table.outside,
-                latest=table.settings.latest_value,
-                superseded=table.settings.superseded_value,
-            ),
-            recompute=table.recompute,
+            held_in_scope=table.from_target(in_scope),
+            form=replace(_unit(table, value, known), made=_made(table), entry=replace(known, newest=None)),
             text_columns=known.text_columns,
+            closes_absent=table.settings.deletes == "close",
         )
 
     def judged(self, one: Planned, value: Value, facts: Facts) -> tuple[Comparison, list[Finding]]:
@@ -157,3 +140,49 @@ class Scd2Kind(TableKind):
 def _table(one: Planned) -> VersionTable:
     assert isinstance(one.table, VersionTable)
     return one.table
+
+
+def _rows(one: Planned, window: Window) -> Sql | None:
+    return _table(one).source_rows(window.after, window.upto, whole_scope=window.after == one.plan.scope.floor)
+
+
+def _tail(table: VersionTable, window: Window) -> Sql:
+    low = window.mark.less(table.look_back) if window.mark is not None else None
+    return marks.tail(table.source.name, table.source_mark, low)
+
+
+def _steady(table: VersionTable, window: Window) -> Sql:
+    """What must be the same before and after, where no snapshot can be had."""
+    if table.mark is None:
+        return checksum(table.source.name, [column.name for column in table.kept_columns])
+    return marks.tail(table.source.name, table.mark, window.after)
+
+
+def _made(table: VersionTable, *, closes_absent: bool = False) -> Made | None:
+    if not table.is_made:
+        return None
+    return Made(table.made_columns, table.mark.name if table.mark is not None else "", closes_absent)
+
+
+def _unit(table: VersionTable, value: Value, entry: LedgerEntry) -> VersionLoad:
+    return VersionLoad(
+        table=table.ledger_name,
+        request=replace(table.from_target(None), columns=_in_target(table)),
+        value=value,
+        entry=entry,
+        keys=table.business_keys,
+        mark=table.start.name,
+        version_key=table.version_key,
+        flag=table.flag.name if table.flag else None,
+        end=table.end.name if table.end else None,
+        outside=table.outside,
+        tombstone=table.tombstone,
+        latest=table.settings.latest_value,
+        superseded=table.settings.superseded_value,
+        recompute=table.recompute,
+    )
+
+
+def _in_target(table: VersionTable) -> tuple[Column, ...]:
+    """The target's columns that the source has too."""
+    return tuple(column for column in table.target_columns if column.name not in table.made_names)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timezone
 
 from tidegate.changes.mark import ALL, MarkEvidence, Window
@@ -12,6 +13,7 @@ from tidegate.model.scope import Scope
 from tidegate.model.values import Kind, Value
 from tidegate.runs.kinds.kind import Witnesses
 from tidegate.runs.kinds.scd2.table import VersionTable
+from tidegate.runs.landing import receipt_of
 from tidegate.sql import marks, partitions
 from tidegate.sql.contents import count_rows
 
@@ -22,49 +24,59 @@ def look(table: VersionTable, at: Witnesses) -> MarkEvidence:
     known = at.ledger.entries(table.ledger_name) if at.ledger else {}
     entries = {Value.of(text, Kind.TEXT): entry for text, entry in known.items()}
     files = _files(table, at.lake)
-    # What was adopted has no marks, and says nothing of how far the target reaches.
-    loaded = {batch: _window(table, entry.newest) for batch, entry in entries.items() if entry.stands}
-    in_ledger = {batch: window for batch, window in loaded.items() if window.mark is not None}
+    # What was adopted says nothing of how far the target reaches.
+    loaded = {batch: entry for batch, entry in entries.items() if entry.kind == "loaded"}
+    in_ledger = {batch: _window(table, entry.newest) for batch, entry in loaded.items()}
     in_lake = {batch: _window(table, file.window, file) for batch, file in files.items() if not file.broken}
     declared = at.ledger.scope(table.ledger_name) if at.ledger else None
     kept = at.lake.kept_scope(table.lake_table, at.target_place)
     scope = declared or (Scope.from_json(kept) if kept else None)
-    source = at.source
-    clock = _clock(table, source)
-    newest, settled = _newest(table, source, clock)
-    floor = _floor(table, source, clock, settled)
-    last = max(in_lake.items(), default=None)
-    low = last[1].mark.less(table.look_back) if last is not None and last[1].mark is not None else floor
-    rows, tail = tail_of(table, source, low)
-    is_first = not entries and not files
     held = None if table.target is None else _number(at.target.query(count_rows(table.target_name)))
-    return MarkEvidence(
+    evidence = MarkEvidence(
         source={ALL: SourceValue()},
         lake=files,
         target={} if held is None else {ALL: held},
         ledger=entries,
         scope=scope,
         is_ours=bool(entries) or declared is not None or bool(kept),
-        nulls=_number(source.query(partitions.count_nulls(table.source.name, table.mark)))
-        if table.mark.nullable
-        else 0,
         columns_id=table.columns_id,
         target_lacks=table.target_lacks,
         in_lake=in_lake,
         in_ledger=in_ledger,
         next_batch=_next_batch([*entries, *files]),
+        held=held,
+    )
+    return _by_mark(table, at.source, evidence) if table.mark is not None else _as_a_whole(table, at.source, evidence)
+
+
+def _by_mark(table: VersionTable, source: Session, seen: MarkEvidence) -> MarkEvidence:
+    clock = _clock(table, source)
+    newest, settled = _newest(table, source, clock)
+    floor = _floor(table, source, clock)
+    last = max(seen.in_lake.items(), default=None)
+    low = last[1].mark.less(table.look_back) if last is not None and last[1].mark is not None else floor
+    rows, tail = tail_of(table, source, low)
+    is_first = not seen.ledger and not seen.lake
+    return replace(
+        seen,
+        nulls=_without_mark(table, source),
         newest=newest,
         settled=settled,
         tail=tail,
         floor=floor,
         rows=rows,
-        held=held,
         left_out=_left_out(table, source, floor) if is_first else 0,
     )
 
 
+def _as_a_whole(table: VersionTable, source: Session, seen: MarkEvidence) -> MarkEvidence:
+    last = max(seen.lake.items(), default=None)
+    receipt = receipt_of(source, table.from_source(None).with_text(last[1].text_columns if last else ()))
+    return replace(seen, is_whole=True, newest=ALL, settled=ALL, tail=receipt.as_text(), rows=receipt.rows)
+
+
 def tail_of(table: VersionTable, source: Session, low: Value | None) -> tuple[int, str]:
-    count, newest = source.query(marks.tail(table.source.name, table.mark, low))[0]
+    count, newest = source.query(marks.tail(table.source.name, table.source_mark, low))[0]
     return int(str(count)), f"{count} {newest}"
 
 
@@ -74,40 +86,40 @@ def _files(table: VersionTable, lake: ParquetLake) -> dict[Value, LakeFile]:
 
 
 def _window(table: VersionTable, text: str | None, file: LakeFile | None = None) -> Window:
-    window = Window.from_json(text or "{}", table.kind)
+    window = Window.from_json(text or "{}", table.marks_of)
     if file is None:
         return window
     return Window(window.after, window.upto, window.mark, tail=file.newest or "", read_at=file.read_at)
 
 
 def _clock(table: VersionTable, source: Session) -> Value | None:
-    question = source.database.clock(table.mark)
-    return None if question is None else Value.of(source.query(question)[0][0], table.kind)
+    question = source.database.clock(table.source_mark)
+    return None if question is None else Value.of(source.query(question)[0][0], table.marks_of)
 
 
 def _newest(table: VersionTable, source: Session, clock: Value | None) -> tuple[Value | None, Value | None]:
-    texts = source.query(marks.newest(table.source.name, table.mark, clock))[0]
-    newest, settled = (None if text is None else Value.of(text, table.kind) for text in texts)
+    texts = source.query(marks.newest(table.source.name, table.source_mark, clock))[0]
+    newest, settled = (None if text is None else Value.of(text, table.marks_of) for text in texts)
     return newest, settled
 
 
-def _floor(table: VersionTable, source: Session, clock: Value | None, settled: Value | None) -> Value | None:
+def _floor(table: VersionTable, source: Session, clock: Value | None) -> Value | None:
     """Where a first run begins: so many days back on the source's clock, or at the oldest mark."""
     if table.settings.initial_load == "full" or clock is None:
-        oldest = source.query(marks.oldest(table.source.name, table.mark))[0][0]
-        return None if oldest is None else Value.of(oldest, table.kind)
+        oldest = source.query(marks.oldest(table.source.name, table.source_mark))[0][0]
+        return None if oldest is None else Value.of(oldest, table.marks_of)
     return clock.less(table.settings.initial_load_days * SECONDS_OF_A_DAY)
 
 
 def _without_mark(table: VersionTable, source: Session) -> int:
-    nullable = table.mark.nullable
-    return _number(source.query(partitions.count_nulls(table.source.name, table.mark))) if nullable else 0
+    mark = table.source_mark
+    return _number(source.query(partitions.count_nulls(table.source.name, mark))) if mark.nullable else 0
 
 
 def _left_out(table: VersionTable, source: Session, floor: Value | None) -> int:
-    if table.settings.initial_load != "window" or table.flag is None or floor is None:
+    if table.settings.initial_load != "window" or table.flag is None or floor is None or table.is_made:
         return 0
-    older = marks.older_and_latest(table.mark, floor, table.flag, table.settings.latest_value)
+    older = marks.older_and_latest(table.source_mark, floor, table.flag, table.settings.latest_value)
     return _number(source.query(marks.count_between(table.source.name, older)))
 
 

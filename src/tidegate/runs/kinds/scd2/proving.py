@@ -34,46 +34,69 @@ class CompareVersions:
     held: ReadRequest
     held_in_scope: ReadRequest
     form: VersionLoad
-    recompute: bool
     text_columns: tuple[str, ...] = ()
+    closes_absent: bool = False
 
     def move(self, attempt: str, progress: Progress) -> Facts:
         request = self.held.with_text(self.text_columns)
         return retried(lambda: with_text_where_needed(request, lambda seen: self._compare(seen.text_columns, progress)))
 
     def _compare(self, text_columns: tuple[str, ...], progress: Progress) -> Facts:
-        from tidegate.rows.versions import findings, in_agreement
+        def versions(session: Session, request: ReadRequest | None, *, made: bool = False) -> Versions:
+            return self._versions(session, request, text_columns, progress, made=made)
 
-        def versions(session: Session, request: ReadRequest | None) -> Versions:
-            return self._versions(session, request, text_columns, progress)
-
+        is_made = self.form.made is not None
         with self.source.connect("prove", read_only=True) as session:
             session.use_snapshot(self.snapshot) if self.snapshot else session.export_snapshot()
-            inside, beyond = versions(session, self.inside), versions(session, self.beyond)
+            inside = versions(session, self.inside, made=is_made)
+            beyond = versions(session, self.beyond, made=is_made)
         with self.target.connect("prove", read_only=True) as session:
             session.export_snapshot()
-            held, in_scope = versions(session, self.held), versions(session, self.held_in_scope)
-        flagged = self.form.flag is not None
-        found: list[Found] = list(in_agreement(inside, beyond, held, in_scope))
-        if flagged:
-            found += findings(inside, beyond, held, recompute=self.recompute)
+            held = versions(session, self.held)
+            in_scope = held if is_made else versions(session, self.held_in_scope)
         sides = {"source": inside, "target": held}
         receipts = {name: {"rows": side.rows, "hash": side.receipt.hash} for name, side in sides.items()}
+        found = list(self._found(inside, beyond, held, in_scope))
         return {**receipts, "findings": found, "text_columns": list(text_columns)}
 
+    def _found(self, inside: Versions, beyond: Versions, held: Versions, in_scope: Versions) -> Iterator[Found]:
+        from tidegate.rows.versions import findings, history, in_agreement, made_in_agreement
+
+        if self.form.made is not None:
+            yield from made_in_agreement(inside, held, closes_absent=self.closes_absent)
+            yield from history(held)
+            return
+        yield from in_agreement(inside, beyond, held, in_scope)
+        if self.form.flag is not None:
+            yield from findings(inside, beyond, held, recompute=self.form.recompute)
+
     def _versions(
-        self, session: Session, request: ReadRequest | None, text_columns: tuple[str, ...], progress: Progress
+        self,
+        session: Session,
+        request: ReadRequest | None,
+        text_columns: tuple[str, ...],
+        progress: Progress,
+        *,
+        made: bool,
     ) -> Versions:
         from tidegate.rows.arrow import arrow_schema
         from tidegate.rows.versions import versions_of
 
         schema = arrow_schema(self.held.columns, text_columns)
-        if request is None:
-            return versions_of(iter(()), schema, self.form.form)
+        batches = self._counted(session, request.with_text(text_columns), progress) if request else iter(())
+        return versions_of(self._made(batches) if made else batches, schema, self.form.form)
 
-        def counted() -> Iterator[pa.RecordBatch]:
-            for batch in session.read(request.with_text(text_columns)):
-                progress.add(batch.num_rows)
-                yield batch
+    def _counted(self, session: Session, request: ReadRequest, progress: Progress) -> Iterator[pa.RecordBatch]:
+        for batch in session.read(request):
+            progress.add(batch.num_rows)
+            yield batch
 
-        return versions_of(counted(), schema, self.form.form)
+    def _made(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """What the source says now, as versions; since when does not count here."""
+        from tidegate.rows.arrow import arrow_schema
+        from tidegate.rows.made import validity
+
+        assert self.form.made is not None
+        schema = arrow_schema(self.form.made.columns)
+        for batch in batches:
+            yield validity(batch, schema, self.form.made.mark, "1970-01-01T00:00:00")

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 from tidegate.changes.mark import ALL
 from tidegate.config.project import Scd2Table
-from tidegate.errors import ConfigError, Unsupported
+from tidegate.errors import ConfigError, DriftStop, Unsupported
 from tidegate.interfaces import ReadRequest
-from tidegate.model.columns import Column, Shape
+from tidegate.model.columns import Column, Shape, fingerprint
 from tidegate.model.plan import Notice
+from tidegate.model.types import Type
 from tidegate.model.values import Kind, Value
 from tidegate.runs.tables import UNTOUCHED, Catalogs, ResolvedTable, compared, named_column, source_shape
 from tidegate.sql import marks
 from tidegate.sql.text import Sql
 
-USUAL_FLAG = "IsLatest"
+USUAL_MARK, USUAL_FLAG = "LastModified", "IsLatest"
+USUAL_CURRENT, USUAL_END = "is_current", "end_date"
 USUAL_LOOK_BACK = 600
 MARK_KINDS = (Kind.INTEGER, Kind.DECIMAL, Kind.DATE, Kind.TIMESTAMP)
 
@@ -24,11 +27,18 @@ MARK_KINDS = (Kind.INTEGER, Kind.DECIMAL, Kind.DATE, Kind.TIMESTAMP)
 class VersionTable(ResolvedTable):
     settings: Scd2Table
     business_keys: tuple[str, ...]
-    mark: Column
-    kind: Kind
+    mark: Column | None
+    """The source's column that it is read by; None where the whole source is compared."""
+    mark_kind: Kind | None
+    start: Column
+    """Where a version begins: the mark, or a column that is made here."""
     flag: Column | None
+    end: Column | None
     version_key: tuple[str, ...]
     outside: tuple[str, ...]
+    tombstone: str | None
+    made_names: tuple[str, ...]
+    """Columns of the target that are made here."""
 
     @property
     def lake_column(self) -> str:
@@ -36,36 +46,68 @@ class VersionTable(ResolvedTable):
 
     @property
     def windows(self) -> str:
-        return self.mark.name
+        return self.mark.name if self.mark else "content"
 
     @property
     def row_keys(self) -> tuple[str, ...]:
-        return (*self.business_keys, self.mark.name)
+        return (*self.business_keys, self.start.name)
+
+    @property
+    def is_made(self) -> bool:
+        return bool(self.made_names)
 
     @property
     def recompute(self) -> bool:
-        return self.settings.flags == "recompute"
+        return self.is_made or self.settings.flags == "recompute"
 
     @property
     def look_back(self) -> int:
         """Seconds for a time; for numbers, which the server orders, the newest one alone is read again."""
         if self.settings.look_back is not None:
             return self.settings.look_back
-        return USUAL_LOOK_BACK if self.kind is Kind.TIMESTAMP else 0
+        return USUAL_LOOK_BACK if self.mark_kind is Kind.TIMESTAMP else 0
+
+    @property
+    def kept_columns(self) -> tuple[Column, ...]:
+        """The columns that the source has."""
+        return tuple(column for column in self.columns if column.name not in self.made_names)
+
+    @property
+    def made_columns(self) -> tuple[Column, ...]:
+        """Start, end and flag in the target, where they are made here."""
+        return tuple(column for name in self.made_names for column in self.target_columns if column.name == name)
+
+    @property
+    def columns_id(self) -> str:
+        return fingerprint(self.kept_columns)
+
+    @property
+    def source_mark(self) -> Column:
+        assert self.mark is not None
+        return self.mark
+
+    @property
+    def marks_of(self) -> Kind:
+        return self.mark_kind or Kind.TEXT
 
     def value(self, text: object) -> Value:
         """A mark, as a user writes one."""
         if text == ALL.text:
             return ALL
         try:
-            return Value.of(text, self.kind)
+            return Value.of(text, self.marks_of)
         except ValueError as problem:
-            raise ConfigError(f"{self.key}: {problem}.", UNTOUCHED, f"{self.mark.name} is {self.mark.type}.") from None
+            raise ConfigError(f"{self.key}: {problem}.", UNTOUCHED, f"It is read by {self.windows}.") from None
 
-    def source_rows(self, low: Value | None, high: Value | None, *, whole_scope: bool) -> Sql:
+    def from_source(self, rows: Sql | None) -> ReadRequest:
+        return replace(super().from_source(rows), columns=self.kept_columns)
+
+    def source_rows(self, low: Value | None, high: Value | None, *, whole_scope: bool) -> Sql | None:
         """Rows of these marks; of the whole scope also those that hold, where the settings take them."""
+        if self.mark is None:
+            return None
         also = None
-        if whole_scope and self.settings.initial_load == "latest+window" and self.flag is not None:
+        if whole_scope and self.settings.initial_load == "latest+window" and self.flag is not None and not self.is_made:
             also = marks.is_latest(self.flag, self.settings.latest_value)
         return marks.between(self.mark, low, high, also)
 
@@ -78,34 +120,60 @@ class VersionTable(ResolvedTable):
 
 def resolve(settings: Scd2Table, catalogs: Catalogs) -> VersionTable:
     shape = source_shape(settings, catalogs)
-    mark = named_column(settings, shape, settings.mark_column, "mark_column")
-    kind = catalogs.source.database.partition_kind(mark)
-    if kind not in MARK_KINDS:
+    mark = _mark(settings, shape)
+    kind = catalogs.source.database.partition_kind(mark) if mark is not None else None
+    if mark is not None and kind not in MARK_KINDS:
         raise Unsupported(
             f"{settings.name}: {mark.name} is {mark.type}, which cannot be a mark.",
             UNTOUCHED,
             "Name a column of an integer, decimal, date or timestamp type as `mark_column`.",
         )
-    flag = _flag(settings, shape)
-    version_key = tuple(named_column(settings, shape, name, "version_key").name for name in settings.version_key or ())
-    outside = tuple(named_column(settings, shape, name, "outside").name for name in settings.outside)
     keys = _business_keys(settings, shape, mark)
-    known = {mark.name, *keys, *version_key, *outside, *((flag.name,) if flag else ())}
-    found = compared(settings, shape, catalogs, mark, as_they_are=known, deletes=False)
+    named = partial(_named, settings, shape)
+    version_key, outside = named("version_key"), named("outside")
+    tombstone = named("tombstone_column")
+    made: tuple[Column, ...] = ()
+    start, flag, end = mark, _flag(settings, shape), _end(settings, shape)
+    if settings.versions == "made":
+        made = start, end, flag = _made(settings, mark)
+        shape = _with_versions(settings, shape, made, keys, catalogs)
+    assert start is not None
+    known = {start.name, *keys, *version_key, *outside, *tombstone, *(one.name for one in (flag, end) if one)}
+    found = compared(settings, shape, catalogs, start, as_they_are=known, deletes=False)
     _require_them_to_travel(settings, found, known)
+    found = _with_surrogate(settings, found, catalogs)
     return VersionTable.of(
         replace(found, notices=(*found.notices, *_notices(settings, shape, mark, flag))),
         settings=settings,
         business_keys=keys,
         mark=mark,
-        kind=kind,
+        mark_kind=kind,
+        start=start,
         flag=flag,
+        end=end,
         version_key=version_key,
         outside=outside,
+        tombstone=tombstone[0] if tombstone else None,
+        made_names=tuple(column.name for column in made),
     )
 
 
+def _named(settings: Scd2Table, shape: Shape, setting: str) -> tuple[str, ...]:
+    """The columns that a setting names, as the source spells them."""
+    given = getattr(settings, setting) or ()
+    names = (given,) if isinstance(given, str) else given
+    return tuple(named_column(settings, shape, name, setting).name for name in names)
+
+
+def _mark(settings: Scd2Table, shape: Shape) -> Column | None:
+    if settings.versions == "made" and settings.mark_column is None:
+        return None
+    return named_column(settings, shape, settings.mark_column or USUAL_MARK, "mark_column")
+
+
 def _flag(settings: Scd2Table, shape: Shape) -> Column | None:
+    if settings.versions == "made":
+        return None
     if settings.flag_column is not None:
         return named_column(settings, shape, settings.flag_column, "flag_column")
     usual = shape.column(USUAL_FLAG)
@@ -118,19 +186,71 @@ def _flag(settings: Scd2Table, shape: Shape) -> Column | None:
     return usual
 
 
-def _business_keys(settings: Scd2Table, shape: Shape, mark: Column) -> tuple[str, ...]:
-    """As the source spells them: configured, or a key of the catalog less the mark."""
+def _end(settings: Scd2Table, shape: Shape) -> Column | None:
+    if settings.end_column is None or settings.versions == "made":
+        return None
+    return named_column(settings, shape, settings.end_column, "end_column")
+
+
+def _business_keys(settings: Scd2Table, shape: Shape, mark: Column | None) -> tuple[str, ...]:
+    """As the source spells them: configured, or a key of the catalog, of versions less the mark."""
     if settings.business_keys:
-        return tuple(named_column(settings, shape, name, "business_keys").name for name in settings.business_keys)
+        return _named(settings, shape, "business_keys")
     for key in (shape.primary_key, *shape.unique_keys):
-        entity = tuple(name for name in key if name != mark.name)
+        if settings.versions == "made" and key:
+            return key
+        entity = tuple(name for name in key if mark is None or name != mark.name)
         if entity and entity != key:
             return entity
+    why = f"no key of {shape.name} holds {mark.name}" if mark is not None else f"{shape.name} has no key"
     raise ConfigError(
-        f"{settings.name}: no key of {shape.name} holds {mark.name}, so what names an entity cannot be told.",
-        UNTOUCHED,
-        "Name it as `business_keys`.",
+        f"{settings.name}: {why}, so what names an entity cannot be told.", UNTOUCHED, "Name it as `business_keys`."
     )
+
+
+# Versions that are made here
+
+
+def _made(settings: Scd2Table, mark: Column | None) -> tuple[Column, Column, Column]:
+    """Start, end and flag. A start is of the mark's type, else a time in UTC."""
+    moment = Type("timestamp", 6)
+    begin = mark or Column("", str(moment), moment.rests_as, holds=moment)
+    begin = replace(begin, identity=False, generated=False, has_default=False)
+    truth = Type("bool")
+    return (
+        replace(begin, name=settings.start_column, nullable=False),
+        replace(begin, name=settings.end_column or USUAL_END, nullable=True),
+        Column(settings.flag_column or USUAL_CURRENT, str(truth), truth.rests_as, nullable=False, holds=truth),
+    )
+
+
+def _with_versions(
+    settings: Scd2Table, shape: Shape, made: tuple[Column, ...], keys: tuple[str, ...], catalogs: Catalogs
+) -> Shape:
+    """The source as if it had versions. A target that is there must have the columns for them: none is added."""
+    target = catalogs.targets.get(settings.target_table.within(catalogs.target.database.default_schema))
+    missing = [] if target is None else [one.name for one in made if target.exactly(one.name) is None]
+    taken = [one.name for one in made if shape.column(one.name) is not None]
+    if missing or taken:
+        what = f"the target has no column {', '.join(missing)}" if missing else f"the source has {', '.join(taken)}"
+        raise DriftStop(
+            f"{settings.name}: {what}, which versions are made with.",
+            UNTOUCHED,
+            "Name other columns as `start_column`, `end_column` and `flag_column`, or add them to the target.",
+        )
+    return replace(
+        shape, columns=(*shape.columns, *made), primary_key=(*keys, made[0].name), unique_keys=(), indexes=()
+    )
+
+
+def _with_surrogate(settings: Scd2Table, found: ResolvedTable, catalogs: Catalogs) -> ResolvedTable:
+    """A table that is created here numbers its versions, where that is asked for."""
+    change = found.schema_change
+    if settings.surrogate_key is None or found.target is not None or change is None:
+        return found
+    database = catalogs.target.database
+    numbered = database.text_of(database.add_surrogate(found.target_name, settings.surrogate_key))
+    return replace(found, schema_change=replace(change, statements=(*change.statements, numbered)))
 
 
 def _require_them_to_travel(settings: Scd2Table, found: ResolvedTable, known: set[str]) -> None:
@@ -143,11 +263,11 @@ def _require_them_to_travel(settings: Scd2Table, found: ResolvedTable, known: se
         )
 
 
-def _notices(settings: Scd2Table, shape: Shape, mark: Column, flag: Column | None) -> list[Notice]:
+def _notices(settings: Scd2Table, shape: Shape, mark: Column | None, flag: Column | None) -> list[Notice]:
     notices = []
     if flag is None:
         notices.append(Notice("no column says which version holds: versions are copied, no flags are kept"))
-    if not shape.indexed(mark.name):
+    if mark is not None and settings.versions == "source" and not shape.indexed(mark.name):
         notices.append(Notice(f"no index of the source starts with {mark.name}: every run scans the table"))
     if settings.initial_load == "latest+window" and flag is None:
         notices.append(Notice("`latest+window` needs a flag column: only the window is taken", severity="warning"))

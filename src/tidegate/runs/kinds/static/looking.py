@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from tidegate.changes.content_hash import WHOLE
-from tidegate.errors import NotNative
-from tidegate.interfaces import ReadRequest, Session
+from tidegate.interfaces import Session
 from tidegate.lakes.parquet import ParquetLake
 from tidegate.model.evidence import LakeFile, LedgerEntry, PartitionEvidence, SourceValue
-from tidegate.model.receipt import Receipt
 from tidegate.runs.kinds.kind import Witnesses
 from tidegate.runs.kinds.static.table import WholeTable
-from tidegate.runs.landing import read_receipt
+from tidegate.runs.landing import receipt_of
 from tidegate.sql.contents import checksum, count_rows
 
 
@@ -47,7 +45,7 @@ def _source(table: WholeTable, source: Session, text_columns: tuple[str, ...]) -
         total, rows = source.query(checksum(table.source.name, table.hashed))[0]
         return int(str(rows)), None if total is None else str(total)
     request = table.from_source(None).with_text(text_columns).only(table.hashed)
-    receipt = _receipt(source, request)
+    receipt = receipt_of(source, request)
     return receipt.rows, receipt.as_text()
 
 
@@ -60,16 +58,5 @@ def _target(table: WholeTable, target: Session, entry: LedgerEntry | None) -> tu
     request = table.from_target(None)
     if entry is not None:
         request = request.only(entry.columns).with_text(entry.text_columns)
-    receipt = _receipt(target, request)
+    receipt = receipt_of(target, request)
     return receipt.rows, receipt.as_text()
-
-
-def _receipt(session: Session, request: ReadRequest) -> Receipt:
-    """With a column as text where it holds what Arrow has no room for, as extracting it does."""
-    while True:
-        try:
-            return read_receipt(session, request)
-        except NotNative as met:
-            if met.column in request.text_columns:
-                raise
-            request = request.with_text((met.column,))

@@ -1,0 +1,24 @@
+"""Versions of rows that say how things are now: since when they are so, open at the end, and holding."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import pyarrow as pa
+
+
+def validity(batch: pa.RecordBatch, schema: pa.Schema, mark: str, read_at: str) -> pa.RecordBatch:
+    """The same rows with start, end and flag, which are the fields of `schema` in this order."""
+    start, end, flag = schema
+    since = batch.column(mark).cast(start.type) if mark else _repeated(moment(read_at), start, batch.num_rows)
+    columns = [*batch.columns, since, pa.nulls(batch.num_rows, end.type), _repeated(pa.scalar(1), flag, batch.num_rows)]
+    return pa.record_batch(columns, schema=pa.schema([*batch.schema, start, end, flag]))
+
+
+def moment(read_at: str) -> pa.Scalar:
+    """A time on the source's clock, as columns of ours have it: in UTC and without saying so."""
+    return pa.scalar(datetime.fromisoformat(read_at).replace(tzinfo=None), pa.timestamp("us"))
+
+
+def _repeated(value: pa.Scalar, field: pa.Field, count: int) -> pa.Array:
+    return pa.repeat(value.cast(field.type), count)

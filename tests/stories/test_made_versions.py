@@ -1,0 +1,239 @@
+"""Versions that are made of a plain source: with a column that says since when a row is so, and without one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kit import sides
+from kit.mariadb import MariaDb
+from kit.sides import ask
+from tidegate import Tidegate
+from tidegate.errors import RunFailed
+from tidegate.model.plan import Notice
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from tidegate.demo.embedded import EmbeddedPostgres
+    from tidegate.model.report import RunReport
+
+pytestmark = [pytest.mark.postgres, pytest.mark.mysql, pytest.mark.spark]
+
+PAIRS = [(source, target) for source in ("postgresql", "mysql") for target in ("postgresql", "mysql")]
+CREATE = "CREATE TABLE products (code varchar(8) PRIMARY KEY, price decimal(10,2), changed {moment} NOT NULL)"
+MOMENTS = {"postgresql": "timestamp(6)", "mysql": "datetime(6)"}
+NOW = datetime.now(timezone.utc).replace(tzinfo=None, microsecond=0)
+
+
+def ago(minutes: int) -> datetime:
+    return NOW - timedelta(minutes=minutes)
+
+
+@dataclass
+class Plain:
+    """A source that says how products are now, a lake and a target with their history."""
+
+    source: str = field(repr=False)
+    target: str = field(repr=False)
+    lake: Path
+    spark: SparkSession = field(repr=False)
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    def tidegate(self) -> Tidegate:
+        table = {"kind": "scd2", "versions": "made", **self.settings}
+        return Tidegate(
+            source=self.source, target=self.target, lake=self.lake, tables={"products": table}, spark=self.spark
+        )
+
+    def run(self) -> RunReport:
+        return self.tidegate().run()
+
+    def steps(self) -> list[str]:
+        plan = self.tidegate().plan()
+        assert not plan.failures, plan.failures
+        return [type(step).__name__ for step in plan.tables[0].steps if not isinstance(step, Notice)]
+
+    def put(self, code: str, price: float | None, minutes: int = 0) -> None:
+        sides.do(self.source, "DELETE FROM products WHERE code = %s", code)
+        sides.do(self.source, "INSERT INTO products VALUES (%s, %s, %s)", code, price, ago(minutes))
+
+    def drop(self, code: str) -> None:
+        sides.do(self.source, "DELETE FROM products WHERE code = %s", code)
+
+    def in_target(self, statement: str) -> None:
+        sides.do(self.target, statement)
+
+    def history(self) -> list[tuple[Any, ...]]:
+        """Code, price, whether it holds; and whether its end is where the next begins."""
+        rows = ask(self.target, "SELECT code, price, start_date, end_date, is_current FROM products")
+        return sorted(
+            ((*row[:4], bool(row[4])) for row in rows), key=lambda row: (row[0], row[2], row[3] is None, row[3])
+        )
+
+    def told(self) -> list[tuple[str, float | None, bool]]:
+        return [(row[0].strip(), None if row[1] is None else float(row[1]), row[4]) for row in self.history()]
+
+    def assert_a_history(self) -> None:
+        """At most one version of a code holds, and none ends after the next begins."""
+        rows = self.history()
+        for code in {row[0] for row in rows}:
+            own = [row for row in rows if row[0] == code]
+            assert all(earlier[3] is not None and earlier[3] <= later[2] for earlier, later in pairwise(own))
+            assert [row[4] for row in own[:-1]] == [False] * (len(own) - 1)
+            assert own[-1][4] == (own[-1][3] is None)
+        report = self.tidegate().verify()
+        assert report.outcome == "equal", report.findings
+        assert self.steps() == []
+
+
+@pytest.fixture(scope="module")
+def plains(
+    postgres: EmbeddedPostgres, mariadb: MariaDb, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[[str, str], Plain]]:
+    with ExitStack() as databases:
+        names = iter(range(1000))
+
+        def database(kind: str) -> str:
+            server = {"mysql": mariadb, "postgresql": postgres}[kind]
+            name = f"made_{next(names)}"
+            databases.callback(server.drop_database, name)
+            return server.create_database(name)
+
+        def make(source: str, target: str) -> Plain:
+            made = Plain(database(source), database(target), tmp_path_factory.mktemp("lake"), spark)
+            sides.do(made.source, CREATE.format(moment=MOMENTS[source]))
+            made.put("a", 1, 90)
+            made.put("b", None, 80)
+            return made
+
+        yield make
+
+
+@pytest.fixture(params=PAIRS, ids=" to ".join)
+def plain(plains: Callable[[str, str], Plain], request: pytest.FixtureRequest) -> Plain:
+    return plains(*request.param)
+
+
+def test_a_change_makes_a_version_and_a_touch_does_not(plain: Plain):
+    plain.settings |= {"mark_column": "changed", "surrogate_key": "version_number"}
+    plain.run()
+    assert plain.told() == [("a", 1, True), ("b", None, True)]
+    plain.assert_a_history()
+    assert plain.run().outcome == "nothing to do"
+
+    plain.put("a", 2, 30)
+    plain.put("b", None, 30)  # touched, and the same
+    report = plain.run()
+    assert report.steps[-1].why.endswith("1 versions inserted, 0 changed, 1 superseded")
+    assert plain.told() == [("a", 1, False), ("a", 2, True), ("b", None, True)]
+    assert plain.history()[0][3] == ago(30)
+    plain.assert_a_history()
+    plain.put("a", 1, 10)
+    plain.run()
+    assert plain.told() == [("a", 1, False), ("a", 2, False), ("a", 1, True), ("b", None, True)]
+    plain.assert_a_history()
+    numbers = [row[0] for row in ask(plain.target, "SELECT version_number FROM products")]
+    assert len(set(numbers)) == 4
+
+
+def test_without_a_mark_the_whole_source_is_compared(plain: Plain):
+    plain.settings |= {"deletes": "close", "outside": ["changed"]}
+    plain.run()
+    plain.assert_a_history()
+    assert plain.run().engine is None
+
+    plain.drop("b")
+    plain.put("a", 2)
+    plain.put("c", 3)
+    plain.run()
+    assert plain.told() == [("a", 1, False), ("a", 2, True), ("b", None, False), ("c", 3, True)]
+    plain.assert_a_history()
+
+    plain.put("b", None)
+    plain.run()
+    assert [row[4] for row in plain.history() if row[0] == "b"] == [False, True]
+    plain.assert_a_history()
+
+
+def test_what_left_stays_unless_it_is_to_be_closed(plains: Callable[[str, str], Plain]):
+    plain = plains("postgresql", "postgresql")
+    plain.run()
+    plain.drop("b")
+    plain.run()
+    assert plain.told() == [("a", 1, True), ("b", None, True)]
+    report = plain.tidegate().verify()
+    assert (report.outcome, report.findings[0].severity) == ("equal", "note")
+    assert "1 keys that hold left the source (b" in report.findings[0].what
+
+
+def test_a_history_that_was_lost_is_made_again_from_the_lake(plain: Plain):
+    plain.settings |= {"deletes": "close", "outside": ["changed"]}
+    plain.run()
+    plain.put("a", 2)
+    plain.drop("b")
+    plain.run()
+    before = plain.history()
+    plain.in_target("DELETE FROM products")
+    assert [step.step for step in plain.run().steps] == ["load", "load"]
+    assert plain.history() == before
+    plain.assert_a_history()
+
+
+def test_late_news_find_their_place(plains: Callable[[str, str], Plain]):
+    plain = plains("postgresql", "mysql")
+    plain.settings |= {"mark_column": "changed", "look_back": "2 hours"}
+    plain.run()
+    plain.put("a", 3, 10)
+    plain.run()
+    plain.put("a", 2, 40)  # a correction of the past, committed late
+    plain.run()
+    assert plain.told()[:3] == [("a", 1, False), ("a", 2, False), ("a", 3, True)]
+    assert plain.history()[1][3] == ago(10)
+
+
+def test_a_target_needs_columns_for_versions(plains: Callable[[str, str], Plain]):
+    plain = plains("postgresql", "postgresql")
+    plain.in_target("CREATE TABLE products (code varchar(8), price decimal(10,2), changed timestamp(6))")
+    with pytest.raises(RunFailed, match="the target has no column start_date, end_date, is_current"):
+        plain.run()
+    plain.in_target(
+        "ALTER TABLE products ADD start_date timestamp(6), ADD end_date timestamp(6), ADD is_current boolean"
+    )
+    plain.in_target("ALTER TABLE products ADD id bigint GENERATED ALWAYS AS IDENTITY")
+    plain.run()
+    plain.assert_a_history()
+
+
+def test_other_names_and_a_source_that_has_them_already(plains: Callable[[str, str], Plain]):
+    plain = plains("postgresql", "postgresql")
+    plain.settings |= {"start_column": "changed"}
+    with pytest.raises(RunFailed, match="the source has changed, which versions are made with"):
+        plain.run()
+    plain.settings |= {"start_column": "valid_from", "end_column": "valid_to", "flag_column": "now"}
+    plain.run()
+    assert ask(plain.target, 'SELECT count(*) FROM products WHERE valid_to IS NULL AND "now"') == [(2,)]
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"versions": "source", "deletes": "close"}, "reading by a mark does not see what left"),
+        ({"mark_column": "changed", "deletes": "close"}, "which does not see what left"),
+        ({"flags": "source"}, "makes its own versions"),
+    ],
+)
+def test_what_cannot_be_is_refused_at_once(plains: Callable[[str, str], Plain], settings, told):
+    from tidegate.errors import ConfigError
+
+    plain = plains("postgresql", "postgresql")
+    plain.settings |= settings
+    with pytest.raises(ConfigError, match=told):
+        plain.tidegate()
