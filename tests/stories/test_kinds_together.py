@@ -1,0 +1,198 @@
+"""Three kinds of tables in one project: their order, one that fails, and what a kill in the middle leaves."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from kit import processes, sides
+from kit.mariadb import MariaDb
+from kit.project import child, database_on
+from kit.sides import ask
+from tidegate import Tidegate
+from tidegate.errors import RunFailed
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from tidegate.demo.embedded import EmbeddedPostgres
+
+pytestmark = [pytest.mark.postgres, pytest.mark.mysql, pytest.mark.spark]
+
+KILLS = int(os.environ.get("TIDEGATE_KILLS", "3"))
+SEED = int(os.environ.get("TIDEGATE_SEED", "20240105"))
+MOMENTS = {"postgresql": "timestamp(6)", "mysql": "datetime(6)"}
+TABLES: dict[str, dict[str, Any]] = {
+    # Facts stand first here: the order of loads is not the order of the file.
+    "sales": {"kind": "partition", "partition_column": "day"},
+    "customers": {"kind": "scd2", "business_keys": ["id"], "mark_column": "since", "flag_column": "latest"},
+    "products": {"kind": "scd2", "versions": "made", "deletes": "close"},
+    "currencies": {"kind": "static", "allow_deletes": True},
+}
+NOW = datetime.now(timezone.utc).replace(tzinfo=None, microsecond=0)
+
+
+@dataclass
+class Shop:
+    """A source with facts, two dimensions and reference data."""
+
+    source: str = field(repr=False)
+    target: str = field(repr=False)
+    lake: Path
+    spark: SparkSession = field(repr=False)
+    chance: random.Random = field(default_factory=lambda: random.Random(SEED), repr=False)
+    minutes: int = 1000
+    days: int = 1
+
+    def configuration(self) -> dict[str, Any]:
+        return {"source": self.source, "target": self.target, "lake": str(self.lake), "tables": TABLES}
+
+    def tidegate(self) -> Tidegate:
+        return Tidegate(**{**self.configuration(), "spark": self.spark})
+
+    def open(self, kind: str) -> None:
+        moment = MOMENTS[kind]
+        do = self.do
+        do("CREATE TABLE currencies (code varchar(3) PRIMARY KEY, rate decimal(12,6))")
+        do(f"CREATE TABLE customers (id int NOT NULL, name varchar(20), since {moment} NOT NULL, latest int NOT NULL)")
+        do("CREATE TABLE products (code int PRIMARY KEY, price decimal(10,2))")
+        do("CREATE TABLE sales (day int NOT NULL, id int NOT NULL, code varchar(3) NOT NULL, PRIMARY KEY (day, id))")
+        for code in ("EUR", "CHF", "USD"):
+            do("INSERT INTO currencies VALUES (%s, 1)", code)
+        for number in range(20):
+            do("INSERT INTO products VALUES (%s, 1)", number)
+            self.move_in(number)
+        self.sell()
+
+    def do(self, statement: str, *values: object) -> None:
+        sides.do(self.source, statement, *values)
+
+    def move_in(self, customer: int) -> None:
+        self.minutes -= 1
+        moment = NOW - timedelta(minutes=self.minutes)
+        self.do("UPDATE customers SET latest = 0 WHERE id = %s", customer)
+        self.do("INSERT INTO customers VALUES (%s, %s, %s, 1)", customer, f"moved {self.minutes}", moment)
+
+    def sell(self) -> None:
+        self.days += 1
+        for number in range(30):
+            code = self.chance.choice([row[0] for row in ask(self.source, "SELECT code FROM currencies")])
+            self.do("INSERT INTO sales VALUES (%s, %s, %s)", self.days, number, code)
+
+    def live(self) -> None:
+        """A day in the source."""
+        self.sell()
+        for _ in range(3):
+            self.move_in(self.chance.randrange(25))
+        self.do("UPDATE products SET price = price + 1 WHERE code = %s", self.chance.randrange(20))
+        self.do("UPDATE currencies SET rate = rate * 2 WHERE code = 'USD'")
+
+    def rows(self, url: str, query: str) -> Counter[tuple[Any, ...]]:
+        return Counter(ask(url, query))
+
+    def assert_in_step(self) -> None:
+        for query in (
+            "SELECT day, id, code FROM sales",
+            "SELECT id, name, since, latest FROM customers",
+            "SELECT code, rate FROM currencies",
+        ):
+            assert self.rows(self.target, query) == self.rows(self.source, query), query
+        current = "SELECT code, price FROM products WHERE end_date IS NULL"
+        assert self.rows(self.target, current) == self.rows(self.source, "SELECT code, price FROM products")
+        report = self.tidegate().verify()
+        assert report.outcome == "equal", report.findings
+        assert not self.tidegate().plan().does_something
+
+
+@pytest.fixture(scope="module")
+def shops(
+    postgres: EmbeddedPostgres, mariadb: MariaDb, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[[str, str], Shop]]:
+    servers: dict[str, Any] = {"mysql": mariadb, "postgresql": postgres}
+    with ExitStack() as opened:
+
+        def make(source: str, target: str) -> Shop:
+            prod, uat = (opened.enter_context(database_on(servers[kind])) for kind in (source, target))
+            shop = Shop(prod, uat, tmp_path_factory.mktemp("lake"), spark)
+            shop.open(source)
+            return shop
+
+        yield make
+
+
+@pytest.mark.parametrize(("source", "target"), [("postgresql", "mysql"), ("mysql", "postgresql")])
+def test_no_fact_is_there_before_what_it_refers_to(shops: Callable[[str, str], Shop], source, target):
+    shop = shops(source, target)
+    sides.do(shop.target, "CREATE TABLE currencies (code varchar(3) PRIMARY KEY, rate decimal(12,6))")
+    sides.do(
+        shop.target,
+        "CREATE TABLE sales (day int NOT NULL, id int NOT NULL, code varchar(3) NOT NULL, PRIMARY KEY (day, id),"
+        " FOREIGN KEY (code) REFERENCES currencies (code))",
+    )
+    report = shop.tidegate().run()
+    steps = [(step.step, step.table) for step in report.steps if step.step != "change schema"]
+    lands = [table for step, table in steps if step == "land"]
+    assert (lands[0], lands[-1]) == ("sales", "currencies")
+    loads = [table for step, table in steps if step == "load"]
+    assert (loads[0], loads[-1]) == ("currencies", "sales")
+    shop.assert_in_step()
+    shop.do("INSERT INTO currencies VALUES ('GBP', 3)")
+    shop.do("INSERT INTO sales VALUES (9, 1, 'GBP')")
+    shop.live()
+    shop.tidegate().run()
+    shop.assert_in_step()
+
+
+def test_one_that_fails_does_not_stop_the_others(shops: Callable[[str, str], Shop]):
+    shop = shops("postgresql", "postgresql")
+    shop.do("ALTER TABLE currencies DROP CONSTRAINT currencies_pkey")
+    shop.do("INSERT INTO currencies VALUES ('EUR', 2)")
+    table = {**TABLES["currencies"], "primary_keys": ["code"], "merge_strategy": "upsert"}
+    configuration = {**shop.configuration(), "tables": {**TABLES, "currencies": table}, "spark": shop.spark}
+    with pytest.raises(RunFailed) as failed:
+        Tidegate(**configuration).run()
+    report: Any = failed.value.report
+    assert [name for name, _ in report.failures] == ["currencies"]
+    assert ask(shop.target, "SELECT count(*) FROM sales") == [(30,)]
+    tolerant = Tidegate(**{**configuration, "error_threshold": 0.3})
+    assert tolerant.run().exit_code == 0
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.skipif(not processes.CAN_SEE, reason="finds processes through /proc")
+@pytest.mark.parametrize(("source", "target"), [("postgresql", "mysql"), ("mysql", "postgresql")])
+def test_killed_at_any_moment_every_kind_is_completed(shops: Callable[[str, str], Shop], tmp_path, source, target):
+    shop = shops(source, target)
+    configuration = tmp_path / "tidegate.yml"
+    configuration.write_text(yaml.safe_dump({**shop.configuration(), "spark": {"master": "local[2]"}}))
+    usual = 10.0
+    for _ in range(KILLS):
+        begun = time.monotonic()
+        run = child("-m", "tidegate.cli.main", "run", "--quiet", "-c", configuration)
+        time.sleep(usual * shop.chance.uniform(0.3, 1.0))
+        if run.poll() is not None:
+            usual = time.monotonic() - begun
+        processes.kill_session(run.pid)
+        run.communicate()
+        shop.live()
+    deadline = time.monotonic() + 120
+    while True:
+        try:
+            shop.tidegate().run()
+            break
+        except RunFailed:  # what was killed may hold its locks for a moment
+            assert time.monotonic() < deadline
+            time.sleep(1)
+    shop.assert_in_step()
