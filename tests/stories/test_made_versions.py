@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.postgres, pytest.mark.mysql, pytest.mark.spark]
 
 PAIRS = [(source, target) for source in ("postgresql", "mysql") for target in ("postgresql", "mysql")]
 CREATE = "CREATE TABLE products (code varchar(8) PRIMARY KEY, price decimal(10,2), changed {moment} NOT NULL)"
-MOMENTS = {"postgresql": "timestamp(6)", "mysql": "datetime(6)"}
+MOMENTS = {"postgresql": "timestamp(6)", "mysql": "datetime(6)", "sqlserver": "datetime2(6)"}
 NOW = datetime.now(timezone.utc).replace(tzinfo=None, microsecond=0)
 
 
@@ -46,6 +46,11 @@ class Plain:
     lake: Path
     spark: SparkSession = field(repr=False)
     settings: dict[str, Any] = field(default_factory=dict)
+
+    def open(self, kind: str) -> None:
+        sides.do(self.source, CREATE.format(moment=MOMENTS[kind]))
+        self.put("a", 1, 90)
+        self.put("b", None, 80)
 
     def tidegate(self) -> Tidegate:
         table = {"kind": "scd2", "versions": "made", **self.settings}
@@ -109,9 +114,7 @@ def plains(
 
         def make(source: str, target: str) -> Plain:
             made = Plain(database(source), database(target), tmp_path_factory.mktemp("lake"), spark)
-            sides.do(made.source, CREATE.format(moment=MOMENTS[source]))
-            made.put("a", 1, 90)
-            made.put("b", None, 80)
+            made.open(source)
             return made
 
         yield make

@@ -35,6 +35,7 @@ CREATE = (
 TYPES = {
     "postgresql": {"moment": "timestamp(6)", "truth": "boolean"},
     "mysql": {"moment": "datetime(6)", "truth": "tinyint(1)"},
+    "sqlserver": {"moment": "datetime2(6)", "truth": "bit"},
 }
 NOW = datetime.now(timezone.utc).replace(tzinfo=None, microsecond=0)
 History = list[tuple[int, str, str | None, datetime, bool]]
@@ -53,6 +54,13 @@ class Dimension:
     lake: Path
     spark: SparkSession = field(repr=False)
     settings: dict[str, Any] = field(default_factory=lambda: {"business_keys": ["id", "region"]})
+
+    def open(self, kind: str) -> None:
+        self.in_source(CREATE.format(**TYPES[kind]))
+        self.came(1, 100, "first")
+        self.came(1, 90, "second")
+        self.came(2, 80, None)
+        self.came(2, 80, "US", region="US")
 
     def tidegate(self) -> Tidegate:
         table = {"kind": "scd2", **self.settings}
@@ -78,8 +86,8 @@ class Dimension:
         """A new version: those before it no longer hold in the source, whose marks stay as they are."""
         moment = ago(minutes)
         if latest:
-            close = "UPDATE customers SET islatest = false WHERE id = %s AND region = %s"
-            sides.do(self.source, close, id_, region)
+            close = "UPDATE customers SET islatest = %s WHERE id = %s AND region = %s"
+            sides.do(self.source, close, False, id_, region)
         sides.do(self.source, "INSERT INTO customers VALUES (%s, %s, %s, %s, %s)", id_, region, name, moment, latest)
 
     def in_source(self, statement: str, *values: object) -> None:
@@ -117,11 +125,7 @@ def dimensions(
 
         def make(source: str, target: str) -> Dimension:
             made = Dimension(database(source), database(target), tmp_path_factory.mktemp("lake"), spark)
-            made.in_source(CREATE.format(**TYPES[source]))
-            made.came(1, 100, "first")
-            made.came(1, 90, "second")
-            made.came(2, 80, None)
-            made.came(2, 80, "US", region="US")
+            made.open(source)
             return made
 
         yield make
@@ -155,7 +159,7 @@ def test_late_and_equal_marks_inside_of_the_look_back_are_read(dimension: Dimens
     dimension.came(6, 85, "committed late, before it")
     assert len(dimension.run().steps) == 2
     dimension.assert_equal()
-    dimension.in_source("UPDATE customers SET islatest = false WHERE id = 5")
+    dimension.in_source("UPDATE customers SET islatest = %s WHERE id = 5", False)
     dimension.came(7, 70)
     dimension.run()
     dimension.assert_equal()
@@ -279,7 +283,7 @@ def test_a_testers_version_is_told_about(dimensions: Callable[[str, str], Dimens
 def test_an_entity_that_was_closed_stays_closed(dimension: Dimension):
     dimension.run()
     dimension.came(1, 30, "gone", latest=False)
-    dimension.in_source("UPDATE customers SET islatest = false WHERE id = 1 AND region = 'EU'")
+    dimension.in_source("UPDATE customers SET islatest = %s WHERE id = 1 AND region = 'EU'", False)
     dimension.run()
     dimension.assert_equal()
     assert not any(row[4] for row in dimension.held(dimension.target) if row[:2] == (1, "EU"))
@@ -287,7 +291,7 @@ def test_an_entity_that_was_closed_stays_closed(dimension: Dimension):
 
 def test_flags_are_recomputed_if_asked(dimension: Dimension):
     dimension.settings["flags"] = "recompute"
-    dimension.in_source("UPDATE customers SET islatest = false")
+    dimension.in_source("UPDATE customers SET islatest = %s", False)
     dimension.run()
     dimension.came(1, 30, "third", latest=False)
     dimension.run()
@@ -324,8 +328,8 @@ def test_a_unique_index_over_what_holds_never_sees_two(dimensions: Callable[[str
 
 def test_versions_that_are_updated_in_place_have_a_key_of_their_own(dimension: Dimension):
     dimension.in_source("DROP TABLE customers")
-    kind = "postgresql" if dimension.source.startswith("postgresql") else "mysql"
-    dimension.in_source(CREATE.replace("id int", "version int PRIMARY KEY, id int").format(**TYPES[kind]))
+    types = TYPES[dimension.source.partition(":")[0].partition("+")[0]]
+    dimension.in_source(CREATE.replace("id int", "version int PRIMARY KEY, id int").format(**types))
     dimension.in_source("INSERT INTO customers VALUES (1, 7, 'EU', 'old', %s, false)", ago(90))
     dimension.in_source("INSERT INTO customers VALUES (2, 7, 'EU', 'new', %s, true)", ago(80))
     dimension.settings |= {"version_key": ["version"]}

@@ -41,6 +41,11 @@ class Reference:
     spark: SparkSession = field(repr=False)
     settings: dict[str, Any] = field(default_factory=dict)
 
+    def open(self) -> None:
+        self.in_source(CREATE)
+        for row in ROWS:
+            sides.do(self.source, "INSERT INTO currencies VALUES (%s, %s, %s)", *row)
+
     def tidegate(self) -> Tidegate:
         table = {"kind": "static", **self.settings}
         return Tidegate(
@@ -92,9 +97,7 @@ def references(
 
         def make(source: str, target: str) -> Reference:
             made = Reference(database(source), database(target), tmp_path_factory.mktemp("lake"), spark)
-            made.in_source(CREATE)
-            for row in ROWS:
-                sides.do(made.source, "INSERT INTO currencies VALUES (%s, %s, %s)", *row)
+            made.open()
             return made
 
         yield make
