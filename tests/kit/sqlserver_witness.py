@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 import pymssql
 
@@ -83,6 +83,13 @@ def written(cell: object) -> str:
 def quoted(name: str) -> str:
     """In the form that compatible servers read too, which know no doubled bracket."""
     return '"' + name.replace('"', '""') + '"'
+
+
+def as_somebody(url: str, user: str, password: str) -> str:
+    """The same place for another login."""
+    parts = urlsplit(url)
+    place = parts.netloc.rpartition("@")[2]
+    return urlunsplit(parts._replace(netloc=f"{quote(user, safe='')}:{quote(password, safe='')}@{place}"))
 
 
 def login(url: str) -> dict[str, Any]:

@@ -202,7 +202,7 @@ def _notices(target: Shape, source: Shape, partition: Column) -> list[Notice]:
         )
     if not target.indexed(partition.name):
         notices.append(Notice(f"no index of the target starts with {partition.name}: every load scans the table"))
-    return notices
+    return [*notices, *map(Notice, target.remarks)]
 
 
 def _refuses_nulls(column: Column | None) -> bool:

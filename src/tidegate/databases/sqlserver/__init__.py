@@ -63,6 +63,7 @@ class SqlServer(Database):
         return SqlServerSession(
             self,
             self._login(),
+            read_only=read_only,
             login_timeout=int(options.get("login_timeout", SECONDS_TO_CONNECT)),
             query_timeout=query_timeout or float(options.get("query_timeout", 0)),
             lock_timeout=int(options.get("lock_timeout", MILLISECONDS_TO_LOCK)),

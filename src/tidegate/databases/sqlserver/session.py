@@ -7,6 +7,7 @@ Facts that shape this file
  * An application lock of a session outlives transactions and ends with the session, one of a transaction ends with it.
    Its name is of the database and of 255 characters at most.
  * A snapshot is allowed by the database or not; with READ_COMMITTED_SNAPSHOT each statement has one of its own.
+ * There is no session that may only read: ours refuses by itself, and undoes whatever a user's query did.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
 import mssql_python
@@ -58,10 +59,17 @@ class SqlServerSession(Session):
     database: SqlServer
 
     def __init__(
-        self, database: SqlServer, login: str, *, login_timeout: int, query_timeout: float | None, lock_timeout: int
+        self,
+        database: SqlServer,
+        login: str,
+        *,
+        read_only: bool,
+        login_timeout: int,
+        query_timeout: float | None,
+        lock_timeout: int,
     ) -> None:
         self.database = database
-        self._connection = database.connection
+        self._connection, self._read_only = database.connection, read_only
         try:
             self._driver = mssql_python.connect(login, autocommit=True, timeout=login_timeout)
             self._driver.timeout = math.ceil(query_timeout or 0)
@@ -84,9 +92,24 @@ class SqlServerSession(Session):
             return [tuple(row) for row in cursor.fetchall()] if cursor.description else []
 
     def texts_of_user(self, query: str) -> list[str | None]:
-        return [None if row[0] is None else str(row[0]) for row in self._asked(query)]
+        with self._undone() if self._read_only else nullcontext():
+            return [None if row[0] is None else str(row[0]) for row in self._asked(query)]
+
+    @contextmanager
+    def _undone(self) -> Iterator[None]:
+        self._done("BEGIN TRANSACTION")
+        try:
+            yield
+        finally:
+            self._roll_back()
 
     def execute(self, statement: Sql) -> int:
+        if self._read_only:
+            raise DatabaseError(
+                f"{self._connection.display}: a statement that writes came to a read-only session.",
+                "Nothing was written.",
+                "Report it: sources are only read.",
+            )
         return self._done(render(statement, DIALECT))
 
     def _done(self, text: str) -> int:

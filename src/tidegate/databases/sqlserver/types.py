@@ -101,6 +101,7 @@ def holds(declared: str) -> Type:
 
 def spelled(name: str, max_length: int, precision: int, scale: int, collation: str | None) -> str:
     """A type as DDL has it, from what sys.columns says of the column."""
+    name = "nvarchar" if name == "sysname" else name  # which a compatible server takes for a type of its own
     collated = f" COLLATE {collation}" if collation and name in CHARACTERS else ""
     if name in ("decimal", "numeric"):
         return f"{name}({precision},{scale})"
