@@ -15,12 +15,14 @@ class Wire:
     """Passes everything on, until a connection of this purpose sends the word: then that connection is cut, once.
 
     With `after` the word still reaches the server, which acts on it; of its answer only so many bytes arrive.
+    An empty purpose is that of every connection; the word is looked for in this encoding.
     """
 
     url: str
     purpose: str
     word: str
     after: int | None = None
+    encoding: str = "utf-8"
     cuts: int = 0
     _listener: socket.socket = field(default_factory=lambda: socket.create_server(("127.0.0.1", 0)), repr=False)
     _threads: list[threading.Thread] = field(default_factory=list, repr=False)
@@ -57,11 +59,11 @@ class Wire:
                 self._start(self._down, client, server, muted)
 
     def _up(self, client: socket.socket, server: socket.socket, muted: threading.Event) -> None:
-        ours = False
+        ours, word = not self.purpose, self.word.encode(self.encoding)
         with contextlib.suppress(OSError):
             while sent := client.recv(65536):
                 ours = ours or f"tidegate {self.purpose} ".encode() in sent
-                if ours and self.word.encode() in sent and self._cut_now():
+                if ours and word in sent and self._cut_now():
                     if self.after is None:
                         break
                     muted.set()
