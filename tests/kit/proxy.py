@@ -23,18 +23,27 @@ class Wire:
     word: str
     after: int | None = None
     encoding: str = "utf-8"
+    host: str = "127.0.0.1"
     cuts: int = 0
-    _listener: socket.socket = field(default_factory=lambda: socket.create_server(("127.0.0.1", 0)), repr=False)
+    _listener: socket.socket = field(init=False, repr=False)
     _threads: list[threading.Thread] = field(default_factory=list, repr=False)
     _open: list[socket.socket] = field(default_factory=list, repr=False)
     _turn: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def __post_init__(self) -> None:
+        family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
+        self._listener = socket.create_server((self.host, 0), family=family)
+
+    @property
+    def port(self) -> int:
+        return int(self._listener.getsockname()[1])
 
     @property
     def end(self) -> str:
         """The URL of this end of the wire."""
         parts = urlsplit(self.url)
-        login = parts.netloc.rpartition("@")[0]
-        return urlunsplit(parts._replace(netloc=f"{login}@127.0.0.1:{self._listener.getsockname()[1]}"))
+        login, host = parts.netloc.rpartition("@")[0], f"[{self.host}]" if ":" in self.host else self.host
+        return urlunsplit(parts._replace(netloc=f"{login}@{host}:{self.port}"))
 
     def __enter__(self) -> Wire:
         self._start(self._accept)

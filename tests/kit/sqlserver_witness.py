@@ -30,7 +30,7 @@ class SqlServerWitness:
 
     def do(self, statement: str, *values: object) -> None:
         with self._connection.cursor() as cursor:
-            cursor.execute(statement, values or None)
+            cursor.execute(statement, *_given(values))
 
     def do_many(self, statement: str, rows: Sequence[Sequence[object]]) -> None:
         with self._connection.cursor() as cursor:
@@ -38,7 +38,7 @@ class SqlServerWitness:
 
     def ask(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
         with self._connection.cursor() as cursor:
-            cursor.execute(statement, values or None)
+            cursor.execute(statement, *_given(values))
             return list(cursor.fetchall())
 
     def create(self, table: str, columns: Mapping[str, str], more: str = "") -> None:
@@ -64,6 +64,11 @@ class SqlServerWitness:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _given(values: tuple[object, ...]) -> tuple[object, ...]:
+    """Without values a percent sign in the statement means itself, but only where nothing at all is given."""
+    return (values,) if values else ()
 
 
 def _converted(cell: str, kind: str) -> str:

@@ -17,6 +17,7 @@ from tidegate.errors import Unsupported
 from tidegate.interfaces import Database, Session
 from tidegate.model.columns import Column
 from tidegate.model.names import TableName
+from tidegate.model.types import takes
 from tidegate.model.values import Kind
 from tidegate.sql.text import Literal, Name, Part, Sql, names, raw, sql
 
@@ -109,6 +110,9 @@ class SqlServer(Database):
         verdict = super().fits(source, target)
         if verdict == "widen" and target.identity:
             return f"{target.name} is {target.type} in the target, narrower than {source.type}, and an identity there"
+        room = types.ROOM.get(types.bare(target.type))
+        if verdict == "wider" and room is not None and takes(room, source.holds) == "widen":
+            return f"{target.name} is {target.type} in the target, where not every {source.type} has room"
         return verdict
 
     def create_schema(self, table: TableName) -> list[Sql]:
