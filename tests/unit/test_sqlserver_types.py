@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tidegate.databases.sqlserver import SqlServer
@@ -32,6 +34,12 @@ def column(declared: str) -> Column:
 )
 def test_money_takes_what_has_room_in_it(source: str, target: str, verdict: str):
     assert UAT.fits(column(source), column(target)) == verdict
+
+
+@pytest.mark.parametrize("database", ["sqlserver", "postgresql"])
+def test_a_copy_of_an_identity_is_a_plain_column(database: str):
+    counted = replace(column("int"), identity=True, database=database)
+    assert not UAT.declare(counted).identity
 
 
 @pytest.mark.parametrize(

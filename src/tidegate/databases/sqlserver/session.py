@@ -125,6 +125,15 @@ class SqlServerSession(Session):
                 rows = int(cursor.rowcount) if cursor.rowcount >= 0 else rows
             return max(rows, 0)
 
+    def _last_number(self, text: str) -> int:
+        found: list[Any] = []
+        with self._driver.cursor() as cursor:
+            cursor.execute(text)
+            while True:
+                found = cursor.fetchall() if cursor.description else found
+                if not cursor.nextset():
+                    return int(found[-1][0])
+
     @contextmanager
     def _translated(self) -> Iterator[None]:
         """Turns the driver's errors into ours."""
@@ -262,9 +271,11 @@ class SqlServerSession(Session):
         return sent.rows
 
     def insert(self, statement: Sql, table: TableName, columns: Sequence[Column]) -> int:
-        """Raises ValueProblem where the server refuses a value."""
+        """How many rows the table took. Raises ValueProblem where the server refuses a value."""
+        # Counts that come with the answers may be those of a trigger's statements, as rows may be a trigger's.
+        counted = sql("{insert};\nSELECT ROWCOUNT_BIG()", insert=statement)
         try:
-            return self._ran(render(statement, DIALECT))
+            return self._last_number(render(counted, DIALECT))
         except Exception as problem:
             number = self._number(problem)
             if number in NO_ROOM_IN_COLUMN:

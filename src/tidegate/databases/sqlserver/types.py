@@ -128,7 +128,9 @@ def without_collation(declared: str) -> str:
 
 
 def declare(column: Column) -> Column:
-    """The column that takes every value of `column`; those of its own kind keep their type."""
+    """The column that takes every value of `column`; those of its own kind keep their type. A copy counts nothing by
+    itself: what is an identity in the source is none here."""
+    column = replace(column, identity=False)
     if column.database == KIND:
         return replace(column, type=column.declared, in_target="", holds=holds(column.declared)).reading(column)
     spelled = _spelled(column.holds.plain)
