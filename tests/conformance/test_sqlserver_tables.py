@@ -26,7 +26,7 @@ SOURCES = {
 TARGETS = {
     "with_identity": "CREATE TABLE {} (cobid int, id int IDENTITY(100, 1), note nvarchar(20))",
     "with_another_order": "CREATE TABLE {} (note nvarchar(20), own int NULL, id bigint, cobid int)",
-    "with_default": "CREATE TABLE {} (cobid int, id int, note nvarchar(20), at datetime2 NOT NULL DEFAULT SYSDATETIME())",
+    "with_default": "CREATE TABLE {} (cobid int, id int, note nvarchar(20), at date NOT NULL DEFAULT GETDATE())",
     "with_trigger": "CREATE TABLE {} (cobid int, id int, note nvarchar(20))",
     "with_reference": "CREATE TABLE {} (cobid int, id int REFERENCES ids (id), note nvarchar(20))",
     "with_partitions": "CREATE TABLE {} (cobid int, id int, note nvarchar(20)) ON on_cob (cobid)",
