@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -162,6 +163,51 @@ def public(name: str) -> sql.Identifier:
     return sql.Identifier("public", name)
 
 
+# A server of each kind
+
+
+@pytest.fixture(scope="session")
+def tds_or_absence(request: pytest.FixtureRequest) -> Iterator[sqlserver.Server | Absent]:
+    with ExitStack() as stack:
+        try:
+            found = stack.enter_context(sqlserver.running())
+        except Absent as absence:
+            yield absence
+            return
+        request.config.stash[RAN][found.name] = found.version
+        yield found
+
+
+@pytest.fixture
+def tds(tds_or_absence: sqlserver.Server | Absent, gaps: Callable[[str], NoReturn]) -> sqlserver.Server:
+    if isinstance(tds_or_absence, Absent):
+        gaps(str(tds_or_absence))
+    return tds_or_absence
+
+
+NewDatabase = Callable[[str], AbstractContextManager[str]]
+
+
+@pytest.fixture(scope="session")
+def new_database(request: pytest.FixtureRequest, tds_or_absence: sqlserver.Server | Absent) -> NewDatabase:
+    """Makes the URL of a database of its own on a server of this kind; raises Absent where there is none."""
+
+    @contextmanager
+    def made(kind: str) -> Iterator[str]:
+        if kind == "sqlserver":
+            if isinstance(tds_or_absence, Absent):
+                raise tds_or_absence
+            with tds_or_absence.database() as url:
+                yield url
+            return
+        server = request.getfixturevalue({"postgresql": "postgres", "mysql": "mariadb"}[kind])
+        name = f"conf_{uuid.uuid4().hex[:12]}"
+        yield server.create_database(name)
+        server.drop_database(name)
+
+    return made
+
+
 # Between databases
 
 
@@ -188,17 +234,18 @@ def roads(roads_or_absence: Roads | Absent, gaps: Callable[[str], NoReturn]) -> 
 
 @pytest.fixture(scope="session")
 def tds_roads_or_absence(
-    postgres: EmbeddedPostgres, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+    tds_or_absence: sqlserver.Server | Absent, postgres: EmbeddedPostgres, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Roads | Absent]:
+    if isinstance(tds_or_absence, Absent):
+        yield tds_or_absence
+        return
     with ExitStack() as stack:
         try:
-            found = stack.enter_context(sqlserver.running())
             other = stack.enter_context(mariadb.running(mariadb.EMBEDDED))
         except Absent as absence:
             yield absence
             return
-        request.config.stash[RAN][found.name] = found.version
-        yield Roads(other, Server("embedded 18", postgres.url()), tmp_path_factory, stack, found)
+        yield Roads(other, Server("embedded 18", postgres.url()), tmp_path_factory, stack, tds_or_absence)
 
 
 @pytest.fixture

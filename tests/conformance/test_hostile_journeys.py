@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import NoReturn
 
@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 from psycopg import sql
 
 from conformance.conftest import Roads
-from conformance.journey import ROADS, Journey, MysqlSide, PostgresqlSide, Road, Side, Traveller
+from conformance.journey import ROADS, Journey, MysqlSide, PostgresqlSide, Road, Side, SqlServerSide, Traveller
 from conformance.servers.mariadb import EMBEDDED
+from kit import sides
 from kit.mysql_witness import quoted
 from kit.one_process import OneProcess
+from kit.sqlserver_witness import quoted as in_quotes
 from tidegate import Tidegate
 from tidegate.config.secrets import Variables
 from tidegate.config.urls import parse_connection
@@ -58,11 +60,15 @@ SECOND = "the other"
 
 
 def create(side: Side, table: str, columns: dict[str, str], rows: list[tuple[object, ...]]) -> None:
-    """Columns by their type: `integer` or `text`, which both servers spell."""
+    """Columns by their type: `integer`, `date` or `text`, which all servers spell, SQL Server its own way."""
     if isinstance(side, PostgresqlSide):
         name = sql.Identifier("public", table)
         side.witness.create(name, columns)
         side.witness.insert(name, columns, [[None if cell is None else str(cell) for cell in row] for row in rows])
+    elif isinstance(side, SqlServerSide):
+        spelled = {name: kind.replace("text", "nvarchar(200)") for name, kind in columns.items()}
+        side.witness.create(table, spelled)
+        side.witness.insert(table, spelled, [[None if cell is None else str(cell) for cell in row] for row in rows])
     else:
         assert isinstance(side, MysqlSide)
         side.witness.create(
@@ -75,6 +81,8 @@ def rows_of(side: Side, table: str, columns: list[str]) -> list[tuple[object, ..
     if isinstance(side, PostgresqlSide):
         names = sql.SQL(", ").join(map(sql.Identifier, columns))
         found = side.witness.ask(sql.SQL("SELECT {} FROM {}").format(names, sql.Identifier("public", table)))
+    elif isinstance(side, SqlServerSide):
+        found = side.witness.ask(f"SELECT {', '.join(map(in_quotes, columns))} FROM {in_quotes(table)}")  # noqa: S608
     else:
         assert isinstance(side, MysqlSide)
         found = side.witness.ask(f"SELECT {', '.join(map(quoted, columns))} FROM {quoted(table)}")  # noqa: S608
@@ -84,6 +92,8 @@ def rows_of(side: Side, table: str, columns: list[str]) -> list[tuple[object, ..
 def drop(side: Side, table: str) -> None:
     if isinstance(side, PostgresqlSide):
         side.witness.do(sql.SQL("DROP TABLE IF EXISTS {}").format(sql.Identifier("public", table)))
+    elif isinstance(side, SqlServerSide):
+        side.witness.do(f"DROP TABLE IF EXISTS {in_quotes(table)}")
     else:
         assert isinstance(side, MysqlSide)
         side.witness.do(f"DROP TABLE IF EXISTS {quoted(table)}")
@@ -260,7 +270,7 @@ def test_texts_that_a_collation_calls_equal_are_partitions_of_their_own(
     source.witness.create(table, {"cobid": kind, "id": "int"}, more="KEY (cobid)" if indexed else "")
     source.witness.insert(table, ("cobid", "id"), [(value, str(number)) for number, value in enumerate(ALIKE)])
 
-    _each_is_its_own(roads, road, table)
+    each_is_its_own(roads, road, table)
 
 
 def test_texts_of_postgresql_that_mysql_may_call_equal_are_partitions_of_their_own(roads: Roads):
@@ -270,27 +280,22 @@ def test_texts_of_postgresql_that_mysql_may_call_equal_are_partitions_of_their_o
         drop(side, table)
     create(source, table, {"cobid": "text", "id": "integer"}, [(value, number) for number, value in enumerate(ALIKE)])
 
-    _each_is_its_own(roads, road, table)
+    each_is_its_own(roads, road, table)
 
 
-def _each_is_its_own(roads: Roads, road: Road, table: str) -> None:
+def each_is_its_own(roads: Roads, road: Road, table: str, alike: Sequence[str] = ALIKE) -> None:
     source, target = roads.ends(road)
     tidegate = project(roads, road, {table: "cobid"})
 
     report = tidegate.run()
     loaded = {step.value: step.rows for step in report.steps if step.step == "load"}
-    assert loaded == dict.fromkeys(ALIKE, 1)
+    assert loaded == dict.fromkeys(alike, 1)
     assert rows_of(target, table, ["cobid", "id"]) == rows_of(source, table, ["cobid", "id"])
     assert tidegate.run().outcome == "nothing to do"
     assert tidegate.verify().outcome == "equal"
 
     # One of them is restated: its neighbours keep their rows.
-    add = "INSERT INTO {} (cobid, id) VALUES ('A', 100)"
-    if isinstance(source, PostgresqlSide):
-        source.witness.do(add.format(table))
-    else:
-        assert isinstance(source, MysqlSide)
-        source.witness.do(add.format(quoted(table)))
+    sides.do(source.url, f"INSERT INTO {table} (cobid, id) VALUES ('A', 100)")  # noqa: S608
     again = tidegate.run()
     assert {step.value for step in again.steps} == {"A"}
     assert rows_of(target, table, ["cobid", "id"]) == rows_of(source, table, ["cobid", "id"])

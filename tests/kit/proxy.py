@@ -15,24 +15,35 @@ class Wire:
     """Passes everything on, until a connection of this purpose sends the word: then that connection is cut, once.
 
     With `after` the word still reaches the server, which acts on it; of its answer only so many bytes arrive.
+    An empty purpose is that of every connection; the word is looked for in this encoding.
     """
 
     url: str
     purpose: str
     word: str
     after: int | None = None
+    encoding: str = "utf-8"
+    host: str = "127.0.0.1"
     cuts: int = 0
-    _listener: socket.socket = field(default_factory=lambda: socket.create_server(("127.0.0.1", 0)), repr=False)
+    _listener: socket.socket = field(init=False, repr=False)
     _threads: list[threading.Thread] = field(default_factory=list, repr=False)
     _open: list[socket.socket] = field(default_factory=list, repr=False)
     _turn: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def __post_init__(self) -> None:
+        family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
+        self._listener = socket.create_server((self.host, 0), family=family)
+
+    @property
+    def port(self) -> int:
+        return int(self._listener.getsockname()[1])
 
     @property
     def end(self) -> str:
         """The URL of this end of the wire."""
         parts = urlsplit(self.url)
-        login = parts.netloc.rpartition("@")[0]
-        return urlunsplit(parts._replace(netloc=f"{login}@127.0.0.1:{self._listener.getsockname()[1]}"))
+        login, host = parts.netloc.rpartition("@")[0], f"[{self.host}]" if ":" in self.host else self.host
+        return urlunsplit(parts._replace(netloc=f"{login}@{host}:{self.port}"))
 
     def __enter__(self) -> Wire:
         self._start(self._accept)
@@ -57,11 +68,11 @@ class Wire:
                 self._start(self._down, client, server, muted)
 
     def _up(self, client: socket.socket, server: socket.socket, muted: threading.Event) -> None:
-        ours = False
+        ours, word = not self.purpose, self.word.encode(self.encoding)
         with contextlib.suppress(OSError):
             while sent := client.recv(65536):
                 ours = ours or f"tidegate {self.purpose} ".encode() in sent
-                if ours and self.word.encode() in sent and self._cut_now():
+                if ours and word in sent and self._cut_now():
                     if self.after is None:
                         break
                     muted.set()

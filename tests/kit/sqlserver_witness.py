@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 import pymssql
 
@@ -30,7 +30,7 @@ class SqlServerWitness:
 
     def do(self, statement: str, *values: object) -> None:
         with self._connection.cursor() as cursor:
-            cursor.execute(statement, values or None)
+            cursor.execute(statement, *_given(values))
 
     def do_many(self, statement: str, rows: Sequence[Sequence[object]]) -> None:
         with self._connection.cursor() as cursor:
@@ -38,7 +38,7 @@ class SqlServerWitness:
 
     def ask(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
         with self._connection.cursor() as cursor:
-            cursor.execute(statement, values or None)
+            cursor.execute(statement, *_given(values))
             return list(cursor.fetchall())
 
     def create(self, table: str, columns: Mapping[str, str], more: str = "") -> None:
@@ -66,6 +66,11 @@ class SqlServerWitness:
         self.close()
 
 
+def _given(values: tuple[object, ...]) -> tuple[object, ...]:
+    """Without values a percent sign in the statement means itself, but only where nothing at all is given."""
+    return (values,) if values else ()
+
+
 def _converted(cell: str, kind: str) -> str:
     """A compatible server does not read a text as this by itself."""
     return f"CONVERT({kind}, {cell}, 121)" if kind.startswith("datetimeoffset") and cell != "NULL" else cell
@@ -83,6 +88,13 @@ def written(cell: object) -> str:
 def quoted(name: str) -> str:
     """In the form that compatible servers read too, which know no doubled bracket."""
     return '"' + name.replace('"', '""') + '"'
+
+
+def as_somebody(url: str, user: str, password: str) -> str:
+    """The same place for another login."""
+    parts = urlsplit(url)
+    place = parts.netloc.rpartition("@")[2]
+    return urlunsplit(parts._replace(netloc=f"{quote(user, safe='')}:{quote(password, safe='')}@{place}"))
 
 
 def login(url: str) -> dict[str, Any]:

@@ -180,6 +180,7 @@ class SqlServerRecorder(Recorder):
         "SELECT MAX(CASE WHEN": [(-1,)],
         "SELECT @@ERROR": [(0,)],
         "DECLARE @all": [(2,)],
+        "ROWCOUNT_BIG": [(2,)],
     }
     asks_for_lock = "sp_getapplock"
     closed = False

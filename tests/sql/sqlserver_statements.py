@@ -101,6 +101,9 @@ SQLSERVER: dict[str, Statement] = {
         lock_is_free=False,
         raises=Transient,
     ),
+    "session_texts_of_user_are_undone": Statement(
+        lambda session: session.texts_of_user("SELECT cob FROM ready"), opened={"read_only": True}
+    ),
     "session_is_open": Statement(lambda session: session.is_open),
     "read_every_type_of_its_own": Statement(lambda session: read(session, *EVERY_TYPE)),
     "read_every_type_of_its_own_as_text": Statement(lambda session: read(session, *EVERY_TYPE, as_text=True)),
@@ -118,7 +121,7 @@ SQLSERVER: dict[str, Statement] = {
         answers={"COUNT_BIG(*) FROM [tidegate].[stage_": [(1,)], "DECLARE @all": [(1,)]},
     ),
     "write_rows_refused": Statement(
-        lambda session: write(session, *own(session, COBID)), answers={"INSERT INTO": 8115}, raises=ValueProblem
+        lambda session: write(session, *own(session, COBID)), answers={"ROWCOUNT_BIG": 8115}, raises=ValueProblem
     ),
     "write_rows_after_somebody_died": Statement(
         lambda session: write(session, *own(session, COBID)), answers={"FROM sys.tables AS t\nWHERE": [("stage_0",)]}

@@ -9,7 +9,9 @@ import pytest
 
 from kit.scriptdom import NoScriptDom, problems
 
-STATEMENTS = sorted((Path(__file__).parent / "golden" / "sqlserver").glob("*.sql"))
+HERE = Path(__file__).parent
+STATEMENTS = sorted((HERE / "golden" / "sqlserver").glob("*.sql"))
+SCRIPTS = sorted((HERE / "scripts" / "sqlserver").glob("*.sql"))
 OLDEST = 2016
 
 
@@ -31,5 +33,13 @@ def test_a_statement_is_t_sql_of_the_oldest_server_that_we_know(path: Path):
     assert "\nGO\n" not in f"\n{text}\n", "GO is a word of clients, not of T-SQL"
 
 
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
+def test_every_statement_of_a_whole_run_is_t_sql(path: Path):
+    """Each was a batch of its own, and may declare what another one declared."""
+    batches = path.read_text().split(";\n")
+    assert [problem for batch in batches for problem in problems(batch, year=OLDEST)] == []
+
+
 def test_there_are_statements_to_read():
     assert len(STATEMENTS) > 50
+    assert len(SCRIPTS) == 4

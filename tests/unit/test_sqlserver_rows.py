@@ -152,6 +152,16 @@ def test_bytes_as_text():
     assert read("varbinary(20)", pa.array([b"\x00\xff"], pa.large_binary()), as_text=True) == ["\\x00ff"]
 
 
+def test_a_filled_text_has_as_many_characters_as_its_size_says():
+    """SQL Server fills an nchar(4) up to four units, of which 🙂 takes two."""
+    assert read("nchar(4)", pa.array(["🙂  ", "a   "])) == ["🙂   ", "a   "]
+    assert brought("nchar(4)", pa.array(["🙂   ", "a   "])) == ["🙂", "a"]
+
+
+def test_a_filled_text_that_stands_for_one_without_blanks_is_read_without_them():
+    assert read("nchar(4)", pa.array(["a   ", " "]), Type("trimmed", 4)) == ["a", ""]
+
+
 def test_a_text_that_stands_for_a_filled_one_is_filled_up_again():
     stands_for = Type("char", 4)
 
@@ -171,7 +181,7 @@ def test_a_text_that_stands_for_a_filled_one_is_filled_up_again():
         (("decimal", 17, 38, 18, None), "decimal(38,18)"),
         (("datetime2", 8, 27, 7, None), "datetime2(7)"),
         (("int", 4, 10, 0, None), "int"),
-        (("sysname", 256, 0, 0, None), "sysname"),
+        (("sysname", 256, 0, 0, None), "nvarchar(128)"),
     ],
 )
 def test_a_type_is_spelled_as_ddl_has_it(catalog: tuple[str, int, int, int, str | None], declared: str):

@@ -71,6 +71,8 @@ class Shape:
     """False where a read may see rows of several moments, and must be checked."""
     readable: bool = True
     """False when the login may see the table but not its rows."""
+    remarks: tuple[str, ...] = ()
+    """What a person should know before rows are loaded into it."""
 
     def exactly(self, name: str) -> Column | None:
         return next((column for column in self.columns if column.name == name), None)

@@ -200,7 +200,7 @@ def _notices(target: Shape, source: Shape, index_on: Column | None) -> list[Noti
         notices.append(Notice(f"triggers fire on the target: {', '.join(target.triggers)}"))
     if index_on is not None and not target.indexed(index_on.name):
         notices.append(Notice(f"no index of the target starts with {index_on.name}: every load scans the table"))
-    return notices
+    return [*notices, *map(Notice, target.remarks)]
 
 
 def _referenced(target: Shape) -> list[Notice]:

@@ -141,6 +141,14 @@ class Dialect:
     def exactly(self, column: str, column_type: str = "") -> str:
         return column
 
+    def key(self, text: str) -> str:
+        """As it stands in keys of our own tables: whatever compares there must tell it from every other."""
+        return text
+
+    def of_key(self, key: str) -> str:
+        """The text that `key` made this of."""
+        return key
+
     def count(self) -> str:
         return "count(*)"
 

@@ -24,7 +24,7 @@ from tidegate.model.columns import Column
 from tidegate.model.evidence import LedgerEntry
 from tidegate.model.scope import Scope
 from tidegate.model.types import Type
-from tidegate.sql.text import First, Literal, Name, sql
+from tidegate.sql.text import Dialect, First, Literal, Name, sql
 
 VERSION = 1
 
@@ -101,6 +101,10 @@ class Ledger:
     def _of(self, table: str) -> Name:
         return own(self.session, table)
 
+    @property
+    def _dialect(self) -> Dialect:
+        return self.session.database.dialect
+
     def _claim(self) -> None:
         values = [Literal(self.session.identity()), Literal(VERSION), Literal(self.session.now())]
         self.session.execute(
@@ -143,7 +147,7 @@ class Ledger:
                 table=Literal(table),
             )
         )
-        return {str(value): _entry(*rest) for value, *rest in rows}
+        return {self._dialect.of_key(str(value)): _entry(*rest) for value, *rest in rows}
 
     def newest(self, table: str, value: str) -> LedgerEntry | None:
         rows = self.session.query(
@@ -152,7 +156,7 @@ class Ledger:
                 "FROM {ledger} WHERE table_name = {table} AND value_text = {value} ORDER BY generation DESC",
                 ledger=self._of("ledger"),
                 table=Literal(table),
-                value=Literal(value),
+                value=Literal(self._dialect.key(value)),
             )
         )
         return _entry(*rows[0]) if rows else None
@@ -161,7 +165,7 @@ class Ledger:
         """Add an entry, with the server's time. Joins an open transaction; a second one of its generation fails."""
         values = [
             Literal(table),
-            Literal(value),
+            Literal(self._dialect.key(value)),
             Literal(entry.generation),
             Literal(entry.kind),
             Literal(entry.rows),
@@ -196,7 +200,7 @@ class Ledger:
                 columns=Literal(json.dumps(entry.columns)),
                 columns_id=Literal(entry.columns_id),
                 table=Literal(table),
-                value=Literal(value),
+                value=Literal(self._dialect.key(value)),
                 generation=Literal(entry.generation),
             )
         )

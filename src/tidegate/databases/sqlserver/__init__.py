@@ -19,6 +19,7 @@ from tidegate.errors import Unsupported
 from tidegate.interfaces import Database, Session
 from tidegate.model.columns import Column
 from tidegate.model.names import TableName
+from tidegate.model.types import takes
 from tidegate.model.values import Kind
 from tidegate.sql.text import AsText, Literal, Name, Part, Sql, names, raw, sql
 
@@ -66,6 +67,7 @@ class SqlServer(Database):
             self,
             self._login(),
             purpose,
+            read_only=read_only,
             login_timeout=int(options.get("login_timeout", SECONDS_TO_CONNECT)),
             query_timeout=query_timeout or float(options.get("query_timeout", 0)),
             lock_timeout=int(options.get("lock_timeout", MILLISECONDS_TO_LOCK)),
@@ -118,6 +120,9 @@ class SqlServer(Database):
         verdict = super().fits(source, target)
         if verdict == "widen" and target.identity:
             return f"{target.name} is {target.type} in the target, narrower than {source.type}, and an identity there"
+        room = types.ROOM.get(types.bare(target.type))
+        if verdict == "wider" and room is not None and takes(room, source.holds) == "widen":
+            return f"{target.name} is {target.type} in the target, where not every {source.type} has room"
         return verdict
 
     def create_schema(self, table: TableName) -> list[Sql]:

@@ -2,19 +2,22 @@
 
 Facts that shape this file
  * Catalog views show only what the login may see, and nothing instead of an error otherwise: HAS_PERMS_BY_NAME tells
-   whether a table may be read.
+   whether a table may be read. Who has some right on a table sees its columns, keys and triggers; a foreign key of
+   another table is hidden with that table, unless VIEW DEFINITION on the database shows all of them.
  * sys.partitions counts rows without reading them, roughly.
  * A filtered, disabled or columnstore index cannot tell the next greater value of its first column.
  * The partitioning column of an index that does not name it stands there with key_ordinal 0.
  * A compatible server has names in small letters in sys.*, and as they were written in INFORMATION_SCHEMA.
- * Masked columns give masks to logins without UNMASK, encrypted ones give ciphers.
+ * Masked columns give masks to logins without UNMASK, encrypted ones give ciphers. UNMASK is a right on the database,
+   and from 2022 on one table, too: older servers answer null when they are asked for that.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from tidegate.databases.sqlserver.types import KIND, UNREADABLE, bare, holds, spelled
 from tidegate.model.columns import Column, Shape
@@ -65,19 +68,33 @@ SELECT f.referenced_object_id, CASE f.delete_referential_action WHEN 0 THEN 'ref
        OBJECT_SCHEMA_NAME(f.parent_object_id) + N'.' + OBJECT_NAME(f.parent_object_id)
 FROM sys.foreign_keys AS f WHERE f.referenced_object_id IN ({tables}) AND f.is_disabled = 0
 UNION ALL
-SELECT i.object_id, 'partitioned_by', pf.name + N' (' + c.name + N')'
+SELECT i.object_id, 'partitioned_by', N'RANGE (' + c.name + N')'
 FROM sys.indexes AS i JOIN sys.partition_schemes AS ps ON ps.data_space_id = i.data_space_id
-JOIN sys.partition_functions AS pf ON pf.function_id = ps.function_id
 JOIN sys.index_columns AS ic
   ON ic.object_id = i.object_id AND ic.index_id = i.index_id AND ic.partition_ordinal = 1
 JOIN sys.columns AS c ON c.object_id = ic.object_id AND c.column_id = ic.column_id
 WHERE i.object_id IN ({tables}) AND i.index_id IN (0, 1)
+UNION ALL
+SELECT t.object_id, 'has_history', N'' FROM sys.tables AS t WHERE t.object_id IN ({tables}) AND t.temporal_type = 2
+UNION ALL
+SELECT t.object_id, 'is_captured', N'' FROM sys.tables AS t WHERE t.object_id IN ({tables}) AND t.is_tracked_by_cdc = 1
 """
-_READABLE = "SELECT {number}, 'readable', CONVERT(nvarchar(1), HAS_PERMS_BY_NAME({name}, 'OBJECT', 'SELECT'))"
+_RIGHTS = """
+SELECT {number}, CONVERT(int, HAS_PERMS_BY_NAME({name}, 'OBJECT', 'SELECT')),
+       COALESCE(HAS_PERMS_BY_NAME({name}, 'OBJECT', 'UNMASK'),
+                HAS_PERMS_BY_NAME(QUOTENAME(DB_NAME()), 'DATABASE', 'UNMASK')),
+       HAS_PERMS_BY_NAME(QUOTENAME(DB_NAME()), 'DATABASE', 'VIEW DEFINITION')
+"""
 IDENTITY = """
 SELECT DB_NAME() + N' on ' + COALESCE(CONVERT(nvarchar(36), d.group_database_id), @@SERVERNAME)
 FROM sys.databases AS d WHERE d.database_id = DB_ID()
 """
+MASKED = "it is masked, and this login, which lacks UNMASK, would copy the masks"
+_HIDDEN = "tables that this login may not see may refer to it (VIEW DEFINITION on the database would show them)"
+_REMARKS = {
+    "has_history": "it keeps a history of its rows: each load adds the rows that it replaces to it",
+    "is_captured": "its changes are captured (CDC): each load is captured as deletions and insertions",
+}
 # Of the database as a whole: may a read see one moment of it?
 CONSISTENT = """
 SELECT d.snapshot_isolation_state, d.is_read_committed_snapshot_on FROM sys.databases AS d WHERE d.database_id = DB_ID()
@@ -107,15 +124,15 @@ def _table(row: Any) -> TableName:
 
 
 def questions(tables: dict[int, TableName], dialect: Dialect) -> list[Sql]:
-    """About columns, about indexes, about all else, what may be read, and how columns are spelled."""
+    """About columns, about indexes, about all else, what the login may do, and how columns are spelled."""
     numbers = [Literal(number) for number in sorted(tables)]
     asked = [sql(text.strip(), tables=numbers) for text in (_COLUMNS, _INDEXES, _FACTS)]
-    readable = [
-        sql(_READABLE, number=Literal(number), name=Literal(render(Name.of(name), dialect)))
+    rights = [
+        sql(_RIGHTS.strip(), number=Literal(number), name=Literal(render(Name.of(name), dialect)))
         for number, name in sorted(tables.items())
     ]
     spelled = sql(_COLUMN_NAMES.strip(), names=[Literal(name.name) for name in sorted(tables.values())])
-    return [*asked, functools.reduce(lambda one, other: sql("{a} UNION ALL {b}", a=one, b=other), readable), spelled]
+    return [*asked, functools.reduce(lambda one, other: sql("{a}\nUNION ALL\n{b}", a=one, b=other), rights), spelled]
 
 
 def shapes(
@@ -123,7 +140,7 @@ def shapes(
     columns: Iterable[Any],
     indexes: Iterable[Any],
     facts: Iterable[Any],
-    readable: Iterable[Any],
+    rights: Iterable[Any],
     spellings: Iterable[Any],
     *,
     consistent: bool,
@@ -137,12 +154,34 @@ def shapes(
         part = (is_primary, is_unique, as_written.of(number, name))
         keys.setdefault(number, {}).setdefault(index, []).append(part)
     known: dict[int, dict[str, list[str]]] = {}
-    for number, fact, value in (*facts, *readable):
+    for number, fact, value in facts:
         known.setdefault(number, {}).setdefault(fact, []).append(str(value))
-    return {
-        names[number]: _shape(names[number], found, keys.get(number, {}), known.get(number, {}), consistent=consistent)
+    made = {
+        number: _shape(names[number], found, keys.get(number, {}), known.get(number, {}), consistent=consistent)
         for number, found in columns_of.items()
     }
+    may = {number: _Rights(*map(bool, told)) for number, *told in rights}
+    return {names[number]: _as_allowed(shape, may.get(number, _NONE)) for number, shape in made.items()}
+
+
+class _Rights(NamedTuple):
+    """What the login may do with one table, and in its database."""
+
+    read: bool
+    see_unmasked: bool
+    see_every_table: bool
+
+
+_NONE = _Rights(read=False, see_unmasked=False, see_every_table=False)
+
+
+def _as_allowed(shape: Shape, may: _Rights) -> Shape:
+    columns = tuple(
+        replace(column, unreadable="") if may.see_unmasked and column.unreadable == MASKED else column
+        for column in shape.columns
+    )
+    remarks = shape.remarks if may.see_every_table else (*shape.remarks, _HIDDEN)
+    return replace(shape, columns=columns, readable=may.read, remarks=remarks)
 
 
 class _Spelling:
@@ -185,7 +224,7 @@ def _shape(
         cascades_to=told.get("cascades_to", ()),
         partitioned_by=", ".join(told.get("partitioned_by", ())),
         reads_consistently=consistent,
-        readable=told.get("readable", ("0",))[0] == "1",
+        remarks=tuple(remark for fact, remark in _REMARKS.items() if fact in told),
     )
 
 
@@ -219,7 +258,7 @@ def _column(
 
 def _why_unreadable(name: str, *, masked: bool, encrypted: bool) -> str:
     if masked:
-        return "it is masked, and a login without UNMASK would copy the masks"
+        return MASKED
     if encrypted:
         return "it is encrypted by the client (Always Encrypted), and would be copied as a cipher"
     return UNREADABLE.get(name, "")

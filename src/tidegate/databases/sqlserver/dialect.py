@@ -4,7 +4,8 @@ Facts that shape this file
  * A literal takes its column's own type, or an index on it would not be used. A date in a text means the same in every
    language only with a style; a varchar's code page comes from its collation.
  * Every collation, also a binary one, calls `a` and `a` with a blank equal, and most call `a` and `A` equal: a
-   comparison by the column's own collation uses its index, and a second one of the bytes tells them apart.
+   comparison by the column's own collation uses its index, and a second one of the bytes tells them apart. In keys of
+   our own, which are binary, a mark stands behind a blank at the end.
  * Names stand in brackets or, as the session is set, in double quotes. A compatible server does not read a bracket that
    is doubled, so a name with one stands in quotes.
  * count(*) ends at two thousand million rows, COUNT_BIG does not.
@@ -20,6 +21,7 @@ from tidegate.sql.text import Dialect, Literal, one_of
 _STYLES = {"date": 23, "datetime": 121, "smalldatetime": 121, "datetime2": 121, "datetimeoffset": 121, "time": 121}
 _NUMBER_STYLES = {"float": 3, "real": 3, "money": 2, "smallmoney": 2}
 _ROW_VERSIONS = ("timestamp", "rowversion")
+_AFTER_A_BLANK = "\N{SYMBOL FOR SPACE}"
 
 
 class SqlServerDialect(Dialect):
@@ -84,6 +86,12 @@ class SqlServerDialect(Dialect):
     def checksum(self, columns: Sequence[str]) -> str:
         """Of the bytes. CHECKSUM_AGG would let rows that are there twice cancel out."""
         return f"CONVERT(nvarchar(50), SUM(CONVERT(bigint, BINARY_CHECKSUM({', '.join(columns)}))))"
+
+    def key(self, text: str) -> str:
+        return text + _AFTER_A_BLANK if text.endswith((" ", _AFTER_A_BLANK)) else text
+
+    def of_key(self, key: str) -> str:
+        return key.removesuffix(_AFTER_A_BLANK)
 
     def count(self) -> str:
         return "COUNT_BIG(*)"

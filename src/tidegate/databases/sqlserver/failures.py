@@ -21,6 +21,7 @@ _LOCKS = (1204, 1205, 1222, 3935, 3960, 3961)
 _AWAY = (
     *(615, 926, 4060, 4221, 10928, 10929, 10936, 40020, 40143, 40166, 40197, 40501, 40540, 40613, 42108, 42109),
     *(49918, 49919, 49920, 4891, 6005),
+    *(596, 976, 983, 988),  # the session was killed; a replica that is neither primary nor readable just now
 )
 _MISSING = (207, 208, 2812, 3701, 4902)
 _DENIED = (229, 230, 262, 297, 300, 916, 1088, 15247, 15151)
@@ -29,19 +30,21 @@ _CONSTRAINTS = (515, 547, 2601, 2627)
 NO_ROOM_IN_COLUMN = (220, 241, 242, 244, 245, 248, 295, 2628, 6355, 8114, 8115, 8152, 8169, 9400, 9402, 13609)
 _NAMES_ARE_QUOTED = (*_MISSING, *_DENIED)
 _TEXTS = (
-    (re.compile(r"deadlock|lock request time ?out|snapshot isolation transaction aborted", re.I), 1205),
+    (re.compile(r"lock (request )?time ?out", re.I), 1222),
+    (re.compile(r"deadlock|snapshot isolation transaction aborted", re.I), 1205),
     (re.compile(r"invalid object name|relation .* does not exist", re.I), 208),
     (re.compile(r"permission was denied|permission denied", re.I), 229),
 )
 _LOST = re.compile(
     r"communication link|connection (was|is|has been)? ?(lost|broken|closed|reset|terminated|refused|aborted)"
     r"|closed connection|broken pipe|end of (file|stream)|unexpected eof|tcp provider|not connected"
-    r"|administrator command|shutting down"
+    r"|administrator command|shutting down|kill state"
     r"|timed out",
     re.IGNORECASE,
 )
 _CERTIFICATE = re.compile(r"certificate|ssl|tls|encrypt", re.IGNORECASE)
 _LOGIN = re.compile(r"login failed|18456", re.IGNORECASE)
+_NO_DATABASE = re.compile(r"cannot open database|database .* does not exist", re.IGNORECASE)  # also ends "login failed"
 _PREFIX = re.compile(r"^(Driver Error: .*?; DDBC Error: )?(\[[^\]]*\])*\s*", re.DOTALL)
 
 
@@ -103,10 +106,10 @@ def unreachable(problem: BaseException, connection: Connection) -> TidegateError
     """A login or network problem, in the driver's own words and with what to look at."""
     said = _PREFIX.sub("", str(problem)).strip().rstrip(".") or "no answer"
     remedy = "Check host and port, and that the server is up and listens on TCP."
-    if _LOGIN.search(said):
-        remedy = "Check user and password, and that this user may use the database."
-    elif "cannot open database" in said.lower():
+    if _NO_DATABASE.search(said):
         remedy = "Check the name of the database, and that this user may use it."
+    elif _LOGIN.search(said):
+        remedy = "Check user and password, and that this user may use the database."
     elif _CERTIFICATE.search(said):
         remedy = (
             "Install the authority that signed the server's certificate, or name the certificate's host with"

@@ -7,6 +7,8 @@ Facts that shape this file
  * SQL Server's floats have neither NaN nor infinity, its days are of the years 1 to 9999, and its times end before
    24:00. It refuses other texts without the column's name, and a compatible server takes some: they are looked at here.
  * A bit takes every number but 0 as 1.
+ * nchar is filled up to so many units of UTF-16 and char to so many bytes: where a character takes two of them, there
+   are fewer characters than others would have. They are read with as many as its size says, and written without.
 """
 
 from __future__ import annotations
@@ -65,16 +67,18 @@ def _text(array: pa.Array, column: Column) -> pa.Array:
     if pa.types.is_large_binary(array.type) or pa.types.is_binary(array.type):
         digits = hex_from_bytes(array.cast(pa.binary()))
         return pc.binary_join_element_wise(pa.scalar("\\x"), digits, pa.scalar(""))
-    texts = array.cast(pa.string())
-    if _is_filled(column):
-        return pc.utf8_rpad(texts, width=column.stands_for.size, padding=" ")  # type: ignore[union-attr]
+    texts, wanted = array.cast(pa.string()), column.stands_for or column.holds
+    if wanted.family == "char" and wanted.size is not None:
+        return pc.utf8_rpad(texts, width=wanted.size, padding=" ")
+    if wanted.family == "trimmed" and column.holds.family == "char":
+        return pc.utf8_rtrim(texts, " ")
     return _short(texts, column) if bare(column.type) in _FRACTIONS else texts
 
 
-def _is_filled(column: Column) -> bool:
-    """Whether it stands for one that fills its values up with blanks, and has them without."""
+def _loses_blanks(column: Column) -> bool:
+    """Whether blanks at the end are only filling, which is put back when it is read."""
     wanted = column.stands_for
-    return wanted is not None and wanted.family == "char" and column.holds.family == "string"
+    return column.holds.family == "char" or (wanted is not None and wanted.family == "char")
 
 
 def _short(texts: pa.Array, column: Column) -> pa.Array:
@@ -163,7 +167,7 @@ def _staged(array: pa.Array, column: Column, table: str) -> pa.Array:
     written = _moments(array, column) if pa.types.is_temporal(kind) else array
     if not pa.types.is_string(written.type):
         return written
-    if _is_filled(column):
+    if _loses_blanks(column):
         return pc.utf8_rtrim(written, " ")
     return _readable(written, column, table)
 

@@ -9,7 +9,7 @@ Facts that shape this file
  * A snapshot is allowed by the database or not; with READ_COMMITTED_SNAPSHOT each statement has one of its own.
  * The driver gives every program its own name. What a session is for is seen in sys.dm_exec_sessions.context_info,
    which has room for 128 bytes; machine and process stand beside it.
- * No session can be made read-only: what a login may do in a source, its rights decide.
+ * There is no session that may only read: ours refuses by itself, and undoes whatever a user's query did.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
 import mssql_python
@@ -67,12 +67,13 @@ class SqlServerSession(Session):
         login: str,
         purpose: str,
         *,
+        read_only: bool,
         login_timeout: int,
         query_timeout: float | None,
         lock_timeout: int,
     ) -> None:
         self.database = database
-        self._connection = database.connection
+        self._connection, self._read_only = database.connection, read_only
         try:
             self._driver = mssql_python.connect(login, autocommit=True, timeout=login_timeout)
             self._driver.timeout = math.ceil(query_timeout or 0)
@@ -96,9 +97,24 @@ class SqlServerSession(Session):
             return [tuple(row) for row in cursor.fetchall()] if cursor.description else []
 
     def texts_of_user(self, query: str) -> list[str | None]:
-        return [None if row[0] is None else str(row[0]) for row in self._asked(query)]
+        with self._undone() if self._read_only else nullcontext():
+            return [None if row[0] is None else str(row[0]) for row in self._asked(query)]
+
+    @contextmanager
+    def _undone(self) -> Iterator[None]:
+        self._done("BEGIN TRANSACTION")
+        try:
+            yield
+        finally:
+            self._roll_back()
 
     def execute(self, statement: Sql) -> int:
+        if self._read_only:
+            raise DatabaseError(
+                f"{self._connection.display}: a statement that writes came to a read-only session.",
+                "Nothing was written.",
+                "Report it: sources are only read.",
+            )
         return self._done(render(statement, DIALECT))
 
     def _done(self, text: str) -> int:
@@ -113,6 +129,15 @@ class SqlServerSession(Session):
             while cursor.nextset():
                 rows = int(cursor.rowcount) if cursor.rowcount >= 0 else rows
             return max(rows, 0)
+
+    def _last_number(self, text: str) -> int:
+        found: list[Any] = []
+        with self._driver.cursor() as cursor:
+            cursor.execute(text)
+            while True:
+                found = cursor.fetchall() if cursor.description else found
+                if not cursor.nextset():
+                    return int(found[-1][0])
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
@@ -251,9 +276,11 @@ class SqlServerSession(Session):
         return sent.rows
 
     def insert(self, statement: Sql, table: TableName, columns: Sequence[Column]) -> int:
-        """Raises ValueProblem where the server refuses a value."""
+        """How many rows the table took. Raises ValueProblem where the server refuses a value."""
+        # Counts that come with the answers may be those of a trigger's statements, as rows may be a trigger's.
+        counted = sql("{insert};\nSELECT ROWCOUNT_BIG()", insert=statement)
         try:
-            return self._ran(render(statement, DIALECT))
+            return self._last_number(render(counted, DIALECT))
         except Exception as problem:
             number = self._number(problem)
             if number in NO_ROOM_IN_COLUMN:

@@ -7,6 +7,8 @@ Facts that shape this file
  * nvarchar(n) counts units of UTF-16, two for a character beyond the first plane; others count characters.
  * varchar has the characters of its collation's code page only, and makes `?` of all others without a word. So texts of
    other databases are declared nvarchar, in a collation that tells all of them apart.
+ * money and smallmoney end within their last digit (922337203685477.5807): a decimal has room in them with one digit
+   less, and all of them have room in a decimal of all digits.
  * char and nchar fill up with blanks, binary with zeros.
  * xml is rewritten when it is stored: a document of another database keeps its text in an nvarchar(max).
  * rowversion is written by the server alone: a copy of one is a binary(8).
@@ -52,6 +54,8 @@ _PLAIN = {
     "geometry": Type("binary", spelling="geometry of SQL Server"),
     "geography": Type("binary", spelling="geography of SQL Server"),
 }
+ROOM = {"money": Type("decimal", 18, 4), "smallmoney": Type("decimal", 9, 4)}
+"""What a column of these types takes of every number with so many digits."""
 _SECONDS = {"time": "time", "datetime2": "timestamp", "datetimeoffset": "zoned"}
 _TEXTS = {"varchar": "string", "nvarchar": "string", "char": "char", "nchar": "char"}
 _BYTES = {"varbinary": "binary", "binary": "padded"}
@@ -101,6 +105,7 @@ def holds(declared: str) -> Type:
 
 def spelled(name: str, max_length: int, precision: int, scale: int, collation: str | None) -> str:
     """A type as DDL has it, from what sys.columns says of the column."""
+    name = "nvarchar" if name == "sysname" else name  # which a compatible server takes for a type of its own
     collated = f" COLLATE {collation}" if collation and name in CHARACTERS else ""
     if name in ("decimal", "numeric"):
         return f"{name}({precision},{scale})"
@@ -123,7 +128,9 @@ def without_collation(declared: str) -> str:
 
 
 def declare(column: Column) -> Column:
-    """The column that takes every value of `column`; those of its own kind keep their type."""
+    """The column that takes every value of `column`; those of its own kind keep their type. A copy counts nothing by
+    itself: what is an identity in the source is none here."""
+    column = replace(column, identity=False)
     if column.database == KIND:
         return replace(column, type=column.declared, in_target="", holds=holds(column.declared)).reading(column)
     spelled = _spelled(column.holds.plain)

@@ -30,13 +30,24 @@ SELECT f.referenced_object_id, CASE f.delete_referential_action WHEN 0 THEN 'ref
        OBJECT_SCHEMA_NAME(f.parent_object_id) + N'.' + OBJECT_NAME(f.parent_object_id)
 FROM sys.foreign_keys AS f WHERE f.referenced_object_id IN (7, 8) AND f.is_disabled = 0
 UNION ALL
-SELECT i.object_id, 'partitioned_by', pf.name + N' (' + c.name + N')'
+SELECT i.object_id, 'partitioned_by', N'RANGE (' + c.name + N')'
 FROM sys.indexes AS i JOIN sys.partition_schemes AS ps ON ps.data_space_id = i.data_space_id
-JOIN sys.partition_functions AS pf ON pf.function_id = ps.function_id
 JOIN sys.index_columns AS ic
   ON ic.object_id = i.object_id AND ic.index_id = i.index_id AND ic.partition_ordinal = 1
 JOIN sys.columns AS c ON c.object_id = ic.object_id AND c.column_id = ic.column_id
-WHERE i.object_id IN (7, 8) AND i.index_id IN (0, 1);
-SELECT 7, 'readable', CONVERT(nvarchar(1), HAS_PERMS_BY_NAME(N'[sales]."odd ""orders"" `of` [x] {y} 100%"', 'OBJECT', 'SELECT')) UNION ALL SELECT 8, 'readable', CONVERT(nvarchar(1), HAS_PERMS_BY_NAME(N'[dbo].[t]', 'OBJECT', 'SELECT'));
+WHERE i.object_id IN (7, 8) AND i.index_id IN (0, 1)
+UNION ALL
+SELECT t.object_id, 'has_history', N'' FROM sys.tables AS t WHERE t.object_id IN (7, 8) AND t.temporal_type = 2
+UNION ALL
+SELECT t.object_id, 'is_captured', N'' FROM sys.tables AS t WHERE t.object_id IN (7, 8) AND t.is_tracked_by_cdc = 1;
+SELECT 7, CONVERT(int, HAS_PERMS_BY_NAME(N'[sales]."odd ""orders"" `of` [x] {y} 100%"', 'OBJECT', 'SELECT')),
+       COALESCE(HAS_PERMS_BY_NAME(N'[sales]."odd ""orders"" `of` [x] {y} 100%"', 'OBJECT', 'UNMASK'),
+                HAS_PERMS_BY_NAME(QUOTENAME(DB_NAME()), 'DATABASE', 'UNMASK')),
+       HAS_PERMS_BY_NAME(QUOTENAME(DB_NAME()), 'DATABASE', 'VIEW DEFINITION')
+UNION ALL
+SELECT 8, CONVERT(int, HAS_PERMS_BY_NAME(N'[dbo].[t]', 'OBJECT', 'SELECT')),
+       COALESCE(HAS_PERMS_BY_NAME(N'[dbo].[t]', 'OBJECT', 'UNMASK'),
+                HAS_PERMS_BY_NAME(QUOTENAME(DB_NAME()), 'DATABASE', 'UNMASK')),
+       HAS_PERMS_BY_NAME(QUOTENAME(DB_NAME()), 'DATABASE', 'VIEW DEFINITION');
 SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME FROM INFORMATION_SCHEMA.COLUMNS WHERE TABLE_NAME IN (N't', N'odd "orders" `of` [x] {y} 100%');
 SELECT d.snapshot_isolation_state, d.is_read_committed_snapshot_on FROM sys.databases AS d WHERE d.database_id = DB_ID();

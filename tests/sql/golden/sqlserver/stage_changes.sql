@@ -16,6 +16,7 @@ SELECT LEN(@all);
 -- {'c0': 8, 'c1': '', 'c2': None}
 SELECT COUNT_BIG(*) FROM [tidegate].[stage_1];
 INSERT INTO [#tidegate_1] ([tidegate_0], [tidegate_1], [tidegate_2]) SELECT [c0], [c1], [c2] FROM [tidegate].[stage_1];
+SELECT ROWCOUNT_BIG();
 DROP TABLE IF EXISTS [tidegate].[stage_1];
 EXEC sp_releaseapplock @Resource = N'tidegate 91d83825e439cf71 tidegate.stage_1', @LockOwner = N'Session', @DbPrincipal = N'public';
 UPDATE t SET [b] = s.[tidegate_2] FROM [sales]."odd ""orders"" `of` [x] {y} 100%" AS t JOIN [#tidegate_1] AS s ON [t].[cobid] = [s].[tidegate_0] AND ([t].[it's a "note"] = [s].[tidegate_1] AND CONVERT(varbinary(8000), [t].[it's a "note"]) = CONVERT(varbinary(8000), [s].[tidegate_1]));

@@ -14,6 +14,7 @@ SELECT LEN(@all);
 SELECT COUNT_BIG(*) FROM [tidegate].[stage_1];
 SET IDENTITY_INSERT [sales]."odd ""orders"" `of` [x] {y} 100%" ON;
 INSERT INTO [sales]."odd ""orders"" `of` [x] {y} 100%" ([id]) SELECT [c0] FROM [tidegate].[stage_1];
+SELECT ROWCOUNT_BIG();
 SET IDENTITY_INSERT [sales]."odd ""orders"" `of` [x] {y} 100%" OFF;
 DROP TABLE IF EXISTS [tidegate].[stage_1];
 EXEC sp_releaseapplock @Resource = N'tidegate 91d83825e439cf71 tidegate.stage_1', @LockOwner = N'Session', @DbPrincipal = N'public';

@@ -14,5 +14,6 @@ SELECT LEN(@all);
 -- {'c0': 8, 'c1': None, 'c2': b''}
 SELECT COUNT_BIG(*) FROM [tidegate].[stage_1];
 INSERT INTO [sales]."odd ""orders"" `of` [x] {y} 100%" ([cobid], [it's a "note"], [b]) SELECT [c0], [c1], [c2] FROM [tidegate].[stage_1];
+SELECT ROWCOUNT_BIG();
 DROP TABLE IF EXISTS [tidegate].[stage_1];
 EXEC sp_releaseapplock @Resource = N'tidegate 91d83825e439cf71 tidegate.stage_1', @LockOwner = N'Session', @DbPrincipal = N'public';

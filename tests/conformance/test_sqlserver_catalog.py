@@ -1,0 +1,175 @@
+"""What only the catalog of SQL Server says of tables, and what a login with few rights sees of them.
+
+It needs a server that speaks TDS (`TIDEGATE_TEST_SQLSERVER`). What a compatible server lacks is counted.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from typing import NoReturn
+
+import pymssql
+import pytest
+
+from conformance.servers.sqlserver import Server
+from kit.copies import database_at
+from kit.sqlserver_witness import SqlServerWitness, as_somebody
+from kit.summary import GAPS
+from tidegate.errors import DatabaseError
+from tidegate.interfaces import Session
+from tidegate.model.columns import Shape
+from tidegate.model.names import TableName
+from tidegate.runs import drift
+from tidegate.sql.text import Name, sql
+
+PASSWORD = "Tidegate-2-few-rights"
+
+
+@pytest.fixture
+def witness(tds: Server) -> Iterator[SqlServerWitness]:
+    with tds.database() as url, SqlServerWitness(url) as found:
+        yield found
+
+
+@pytest.fixture
+def made(witness: SqlServerWitness, gaps: Callable[[str], NoReturn]) -> Callable[[str, str], None]:
+    """Runs a statement; what the server does not know is a gap."""
+
+    def make(statement: str, what: str) -> None:
+        try:
+            witness.do(statement)
+        except pymssql.Error as problem:
+            if "not currently supported" not in str(problem):
+                raise
+            gaps(f"{what}: a compatible server has none")
+
+    return make
+
+
+def shape_of(url: str, table: str) -> Shape | None:
+    with database_at(url).connect("test", read_only=True) as session:
+        return _shape(session, table)
+
+
+def _shape(session: Session, table: str) -> Shape | None:
+    name = TableName("dbo", table)
+    return session.shapes([name]).get(name)
+
+
+# Columns
+
+
+def test_a_type_of_the_users_own_is_what_it_stands_for(witness: SqlServerWitness):
+    witness.do("CREATE TYPE dbo.price FROM decimal(18,2)")
+    witness.do("CREATE TYPE dbo.code FROM varchar(12)")
+    witness.do("CREATE TABLE t (price dbo.price, code dbo.code, name sysname)")
+
+    shape = shape_of(witness.url, "t")
+
+    assert shape is not None
+    assert [column.type.partition(" COLLATE ")[0] for column in shape.columns] == [
+        "decimal(18,2)",
+        "varchar(12)",
+        "nvarchar(128)",
+    ]
+    assert [column.nullable for column in shape.columns] == [True, True, False]
+
+
+def test_a_masked_column_is_refused_to_a_login_without_unmask(
+    witness: SqlServerWitness, made: Callable[[str, str], None], somebody: str
+):
+    made("CREATE TABLE t (id int, card varchar(20) MASKED WITH (FUNCTION = 'default()'))", "masked columns")
+    witness.do("GRANT SELECT ON dbo.t TO few_rights")
+
+    hidden, seen = shape_of(somebody, "t"), shape_of(witness.url, "t")
+
+    assert hidden is not None
+    assert seen is not None
+    assert [column.name for column in hidden.columns if column.unreadable] == ["card"]
+    assert [column.name for column in seen.columns if column.unreadable] == []
+
+
+def test_periods_of_a_temporal_table_are_generated(witness: SqlServerWitness, made: Callable[[str, str], None]):
+    made(
+        "CREATE TABLE t (id int PRIMARY KEY, since datetime2 GENERATED ALWAYS AS ROW START,"
+        " until datetime2 GENERATED ALWAYS AS ROW END, PERIOD FOR SYSTEM_TIME (since, until))"
+        " WITH (SYSTEM_VERSIONING = ON)",
+        "temporal tables",
+    )
+    shape = shape_of(witness.url, "t")
+    assert shape is not None
+    assert [column.name for column in shape.columns if column.generated] == ["since", "until"]
+    assert "history" in shape.remarks[0]
+    witness.do("ALTER TABLE t SET (SYSTEM_VERSIONING = OFF)")
+
+
+# Indexes
+
+
+def test_only_an_index_that_can_tell_the_next_value_counts(witness: SqlServerWitness, request: pytest.FixtureRequest):
+    witness.do("CREATE TABLE t (a int PRIMARY KEY, d int, e int, g int, h int)")
+    witness.do("CREATE INDEX some_of_them ON t (d) WHERE d > 0")
+    witness.do("CREATE INDEX backwards ON t (e DESC, a)")
+    witness.do("CREATE UNIQUE INDEX beside ON t (g) INCLUDE (h)")
+    expected = ["a", "e", "g"]
+    if witness.ask("SELECT COUNT(*) FROM sys.indexes WHERE has_filter = 1") == [(0,)]:
+        request.config.stash[GAPS]["filtered indexes: a compatible server does not tell them"] += 1
+        expected = ["a", "d", "e", "g"]
+
+    shape = shape_of(witness.url, "t")
+
+    assert shape is not None
+    assert [column.name for column in shape.columns if shape.indexed(column.name)] == expected
+    assert shape.unique_keys == (("g",),)
+
+
+# Rights
+
+
+@pytest.fixture
+def somebody(tds: Server, witness: SqlServerWitness) -> Iterator[str]:
+    """The URL of a login that has no right in the database yet."""
+    login = f"few_{uuid.uuid4().hex[:8]}"
+    witness.do(f"CREATE LOGIN {login} WITH PASSWORD = '{PASSWORD}'")
+    witness.do(f"CREATE USER few_rights FOR LOGIN {login}")
+    yield as_somebody(witness.url, login, PASSWORD)
+    witness.do("DROP TABLE IF EXISTS t")  # and with it what was granted
+    witness.do("DROP USER few_rights")
+    witness.do(f"DROP LOGIN {login}")
+
+
+def test_who_may_only_read_a_table_sees_its_key(witness: SqlServerWitness, somebody: str):
+    witness.do("CREATE TABLE t (a int NOT NULL, b int NOT NULL, PRIMARY KEY (b, a))")
+    witness.do("GRANT SELECT ON dbo.t TO few_rights")
+
+    shape = shape_of(somebody, "t")
+
+    assert shape is not None
+    assert shape.primary_key == ("b", "a")
+    assert shape.readable
+    assert "may refer to it" in shape.remarks[-1]
+
+
+def test_who_may_not_read_a_table_is_not_told_that_it_has_no_key(witness: SqlServerWitness, somebody: str):
+    witness.do("CREATE TABLE t (a int PRIMARY KEY)")
+
+    shape = shape_of(somebody, "t")
+
+    assert shape is None or not shape.readable
+    with database_at(somebody).connect("test", read_only=True) as session, pytest.raises(DatabaseError) as told:
+        session.query(sql("SELECT a FROM {t}", t=Name.of(TableName("dbo", "t"))))
+    assert "rant the login" in told.value.remedy
+    assert PASSWORD not in str(told.value)
+
+
+def test_a_plan_says_that_something_may_refer_to_the_target(witness: SqlServerWitness, somebody: str):
+    witness.do("CREATE TABLE t (a int PRIMARY KEY)")
+    witness.do("GRANT SELECT, INSERT, DELETE ON dbo.t TO few_rights")
+
+    shape = shape_of(somebody, "t")
+
+    assert shape is not None
+    database = database_at(somebody)
+    found = drift.compare("t", shape, shape, shape.name, database, shape.columns[0])
+    assert [one.text for one in found.notices if "may refer to it" in one.text] != []

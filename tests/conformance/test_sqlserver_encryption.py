@@ -1,0 +1,110 @@
+"""TLS to a server that speaks TDS, with a certificate of an authority that nobody knows; and hosts with colons.
+
+It needs such a server (`TIDEGATE_TEST_SQLSERVER`): compatible ones have it, and so has an SQL Server that nobody gave a
+certificate. One whose certificate this machine trusts cannot be asked, which is counted.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import NoReturn
+
+import pyarrow as pa
+import pytest
+
+from conformance.servers.sqlserver import Server
+from kit.copies import database_at
+from kit.proxy import Wire
+from tidegate.errors import DatabaseError, Unreachable
+from tidegate.interfaces import Database, Session
+from tidegate.model.names import TableName
+from tidegate.plugins import database
+from tidegate.sql.text import Name, sql
+
+OURS = ("encrypt", "trust_server_certificate", "hostname_in_certificate", "server_certificate")
+
+
+def asking(server: Server, *options: tuple[str, str]) -> Database:
+    """The server, with these options of TLS and no others."""
+    place = database_at(server.url).connection
+    kept = [option for option in place.options if option[0] not in OURS]
+    return database(replace(place, options=(*kept, *options, ("login_timeout", "5"))))
+
+
+@pytest.fixture
+def strange(tds: Server, gaps: Callable[[str], NoReturn]) -> Server:
+    """A server whose certificate is not trusted here."""
+    if ("trust_server_certificate", "yes") not in database_at(tds.url).connection.options:
+        gaps("a certificate that nobody trusts: the server was given as one that is trusted")
+    return tds
+
+
+@pytest.mark.parametrize(
+    "options",
+    [[], [("encrypt", "mandatory")], [("encrypt", "mandatory"), ("trust_server_certificate", "no")]],
+    ids=["nothing is said", "mandatory", "mandatory and not trusted"],
+)
+def test_a_certificate_of_nobody_is_never_trusted_in_silence(options: Sequence[tuple[str, str]], strange: Server):
+    with pytest.raises(Unreachable) as told:
+        asking(strange, *options).connect("test")
+    assert "certificate" in told.value.happened
+    assert "Install the authority that signed the server's certificate" in told.value.remedy
+    assert "TrustServerCertificate=yes" in told.value.remedy
+    assert database_at(strange.url).connection.password not in str(told.value)
+
+
+def test_it_is_trusted_when_the_user_says_so(strange: Server):
+    with asking(strange, ("encrypt", "mandatory"), ("trust_server_certificate", "yes")).connect("test") as session:
+        assert session.query(sql("SELECT 1")) == [(1,)]
+
+
+def test_strict_does_not_trust_it_either(strange: Server, gaps: Callable[[str], NoReturn]):
+    """TDS 8 has no way to accept any certificate."""
+    if strange.is_compatible:
+        gaps("Encrypt=strict: a compatible server has no TDS 8, and is given up after a minute")
+    with pytest.raises(Unreachable):
+        asking(strange, ("encrypt", "strict"), ("trust_server_certificate", "yes")).connect("test")
+
+
+def test_what_is_encrypted_cannot_be_read_on_the_wire(strange: Server, gaps: Callable[[str], NoReturn]):
+    def seen(*options: tuple[str, str]) -> bool:
+        """Whether the wire met the word, which cuts it."""
+        with Wire(strange.url, "", "SELECT 7711", encoding="utf-16-le") as wire:
+            place = replace(asking(strange, *options).connection, host="127.0.0.1", port=wire.port)
+            with database(place).connect("test") as session:
+                try:
+                    session.query(sql("SELECT 7711"))
+                except DatabaseError:
+                    assert wire.cuts
+            return wire.cuts > 0
+
+    assert not seen(("encrypt", "mandatory"), ("trust_server_certificate", "yes"))
+    if not seen(("encrypt", "optional")):
+        gaps("a connection that is not encrypted: the server encrypts all of them")
+
+
+def bulk_copied(session: Session) -> int:
+    """Which has a connection of its own, made by another part of the driver. Of one column every server is capable."""
+    table = TableName("dbo", f"bulk_{uuid.uuid4().hex[:8]}")
+    session.execute(sql("CREATE TABLE {t} (c0 int)", t=Name.of(table)))
+    rows = pa.RecordBatch.from_arrays([pa.array([1, 2, 3], pa.int32())], names=["c0"])
+    try:
+        return session.copy(table, ["c0"], iter([rows]))  # type: ignore[attr-defined]
+    finally:
+        session.execute(sql("DROP TABLE {t}", t=Name.of(table)))
+
+
+def test_a_host_with_colons_is_reached(tds: Server, gaps: Callable[[str], NoReturn]):
+    try:
+        wire = Wire(tds.url, "", "no such word", host="::1")
+    except OSError:
+        gaps("IPv6: this machine has none")
+    with wire:
+        place = replace(database_at(tds.url).connection, host="::1", port=wire.port)
+        with database(place).connect("test") as session:
+            assert session.query(sql("SELECT 1")) == [(1,)]
+            assert bulk_copied(session) == 3
+        with database_at(wire.end).connect("test") as session:
+            assert session.query(sql("SELECT 1")) == [(1,)]

@@ -1,0 +1,149 @@
+"""What goes wrong on SQL Server beyond what goes wrong everywhere: its locks, constraints and broken wires.
+
+It needs a server that speaks TDS (`TIDEGATE_TEST_SQLSERVER`). A wire that breaks at a word needs a server that encrypts
+the login alone where nothing more is asked for: the word could not be seen otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+
+from conformance.servers.sqlserver import Server
+from kit.copies import database_at
+from kit.one_process import OneProcess
+from kit.proxy import Wire
+from kit.sqlserver_witness import SqlServerWitness
+from tidegate import Tidegate
+from tidegate.errors import DatabaseError, OutcomeUnknown, RunFailed, Transient
+from tidegate.interfaces import Session
+from tidegate.model.names import TableName
+from tidegate.plugins import database as made
+from tidegate.sql.text import Name, sql
+
+T = Name.of(TableName("dbo", "t"))
+
+
+@pytest.fixture
+def witness(tds: Server) -> Iterator[SqlServerWitness]:
+    with tds.database() as url, SqlServerWitness(url) as found:
+        found.do("CREATE TABLE desks (id int PRIMARY KEY)")
+        found.do("CREATE TABLE t (id int PRIMARY KEY, n int NOT NULL CHECK (n >= 0), desk int REFERENCES desks (id))")
+        found.do("INSERT INTO t VALUES (1, 0, NULL), (2, 0, NULL)")
+        yield found
+
+
+def test_a_lock_that_is_not_had_in_time_may_be_tried_again(witness: SqlServerWitness):
+    place = database_at(witness.url).connection
+    hurried = made(replace(place, options=(*place.options, ("lock_timeout", "300"))))
+    with database_at(witness.url).connect("holds") as holder, hurried.connect("waits") as waiting:
+        with holder.transaction():
+            holder.execute(sql("UPDATE {t} SET n = 1 WHERE id = 1", t=T))
+            with pytest.raises(Transient) as told:
+                waiting.execute(sql("UPDATE {t} SET n = 2 WHERE id = 1", t=T))
+        assert "(error 1222)" in told.value.happened
+        assert waiting.execute(sql("UPDATE {t} SET n = 2 WHERE id = 1", t=T)) == 1
+
+
+@pytest.mark.parametrize(
+    ("statement", "number"),
+    [
+        ("INSERT INTO {t} VALUES (1, 4711, NULL)", 2627),
+        ("INSERT INTO {t} VALUES (4711, NULL, NULL)", 515),
+        ("INSERT INTO {t} VALUES (3, -4711, NULL)", 547),
+        ("INSERT INTO {t} VALUES (3, 1, 4711)", 547),
+    ],
+    ids=["key", "null", "check", "foreign key"],
+)
+def test_a_constraint_is_final_and_its_message_shows_no_value(statement: str, number: int, witness: SqlServerWitness):
+    with database_at(witness.url).connect("test") as session, pytest.raises(DatabaseError) as told:
+        session.execute(sql(statement, t=T))
+    assert type(told.value) is DatabaseError
+    assert f"(error {number})" in told.value.happened
+    assert "tidegate verify --deep" in told.value.remedy
+    assert "4711" not in str(told.value)
+
+
+# Wires
+
+
+def plain(url: str) -> str:
+    return url.replace("encrypt=mandatory", "encrypt=optional")
+
+
+@pytest.fixture
+def wire(witness: SqlServerWitness, gaps: Callable[[str], NoReturn]) -> Callable[..., Wire]:
+    """A wire to the server, whose words can be seen."""
+    with Wire(plain(witness.url), "", "SELECT 77", encoding="utf-16-le") as test:
+        with database_at(test.end).connect("test") as session, pytest.raises(DatabaseError):
+            session.query(sql("SELECT 77"))
+        if not test.cuts:
+            gaps("a wire that breaks at a word: the server encrypts all of it")
+
+    def make(word: str, after: int | None = None) -> Wire:
+        return Wire(plain(witness.url), "", word, after, encoding="utf-16-le")
+
+    return make
+
+
+@pytest.mark.parametrize("after", [None, 0, 5], ids=["before the server", "without an answer", "half an answer"])
+def test_a_commit_whose_answer_is_lost_is_unknown(
+    after: int | None, wire: Callable[..., Wire], witness: SqlServerWitness
+):
+    def commit(session: Session) -> None:
+        with session.transaction():
+            session.execute(sql("UPDATE {t} SET n = 5 WHERE id = 1", t=T))
+
+    with wire("COMMIT TRANSACTION", after) as cut, database_at(cut.end).connect("test") as session:
+        with pytest.raises(OutcomeUnknown):
+            commit(session)
+        assert not session.is_open
+
+    found = witness.ask("SELECT n FROM t WHERE id = 1")
+    assert found == [(0,)] if after is None else found in ([(0,)], [(5,)])
+
+
+def test_a_statement_whose_wire_breaks_may_be_tried_again(wire: Callable[..., Wire], witness: SqlServerWitness):
+    def update(session: Session) -> None:
+        with session.transaction():
+            session.execute(sql("UPDATE {t} SET n = 5 WHERE id = 1", t=T))
+
+    with wire("UPDATE") as cut, database_at(cut.end).connect("test") as session, pytest.raises(Transient) as told:
+        update(session)
+
+    assert witness.ask("SELECT n FROM t WHERE id = 1") == [(0,)]
+    assert "rolled back" in told.value.safe
+
+
+@pytest.mark.parametrize("word", ["COMMIT TRANSACTION", "INSERT INTO [dbo].[days]", "INSERT INTO [tidegate].[ledger]"])
+def test_a_run_whose_wire_breaks_there_ends_with_every_row_once(
+    word: str, wire: Callable[..., Wire], tds: Server, witness: SqlServerWitness, tmp_path: Path
+):
+    witness.do("CREATE TABLE days (cobid int, id int)")
+    witness.do("INSERT INTO days VALUES (1, 1), (1, 2), (2, 3)")
+
+    with tds.database() as target, SqlServerWitness(target) as there:
+        with Wire(plain(target), "", word, 0, encoding="utf-16-le") as cut:
+            _run_until_done(witness.url, cut.end, tmp_path)
+        assert cut.cuts >= 1
+        assert there.ask("SELECT cobid, id FROM days ORDER BY id") == [(1, 1), (1, 2), (2, 3)]
+
+
+def _run_until_done(source: str, target: str, lake: Path) -> None:
+    def run() -> Any:
+        return Tidegate(
+            source=source,
+            target=target,
+            lake=lake,
+            tables={"days": {"kind": "partition", "partition_column": "cobid"}},
+            spark=OneProcess(),  # type: ignore[arg-type]
+        ).run()
+
+    try:
+        run()
+    except (RunFailed, DatabaseError):
+        run()

@@ -1,0 +1,114 @@
+"""Tables of SQL Server that are not plain tables, on either side: their rows arrive, and what guards them stays.
+
+It needs a server that speaks TDS (`TIDEGATE_TEST_SQLSERVER`). All of them travel in one run, since a run is what costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from conformance.servers.sqlserver import Server
+from kit.one_process import OneProcess
+from kit.sqlserver_witness import SqlServerWitness
+from tidegate import Tidegate
+from tidegate.errors import RunFailed
+
+ROWS = [(1, 1, "row 1"), (1, 2, "row 2"), (2, 3, "row 3")]
+SOURCES = {
+    "plain": "CREATE TABLE {} (cobid int, id int, note nvarchar(20))",
+    "viewed": "CREATE VIEW {} AS SELECT cobid, id, note FROM plain",
+    "computed": "CREATE TABLE {} (cobid int, id int, note nvarchar(20), twice AS (id * 2) PERSISTED)",
+    "numbered": "CREATE TABLE {} (cobid int, id int IDENTITY(1, 1), note nvarchar(20))",
+}
+TARGETS = {
+    "with_identity": "CREATE TABLE {} (cobid int, id int IDENTITY(100, 1), note nvarchar(20))",
+    "with_another_order": "CREATE TABLE {} (note nvarchar(20), own int NULL, id bigint, cobid int)",
+    "with_default": "CREATE TABLE {} (cobid int, id int, note nvarchar(20), at date NOT NULL DEFAULT GETDATE())",
+    "with_trigger": "CREATE TABLE {} (cobid int, id int, note nvarchar(20))",
+    "with_reference": "CREATE TABLE {} (cobid int, id int REFERENCES ids (id), note nvarchar(20))",
+    "with_partitions": "CREATE TABLE {} (cobid int, id int, note nvarchar(20)) ON on_cob (cobid)",
+}
+SEEN = "SELECT cobid, id, note FROM {} ORDER BY id"
+
+
+@pytest.fixture
+def source(tds: Server) -> Iterator[SqlServerWitness]:
+    with tds.database() as url, SqlServerWitness(url) as witness:
+        for name, statement in SOURCES.items():
+            witness.do(statement.format(name))
+        for row in ROWS:
+            witness.do("INSERT INTO plain VALUES (%s, %s, %s)", *row)
+            witness.do("INSERT INTO computed (cobid, id, note) VALUES (%s, %s, %s)", *row)
+            witness.do("INSERT INTO numbered (cobid, note) VALUES (%s, %s)", row[0], row[2])
+        yield witness
+
+
+@pytest.fixture
+def target(tds: Server) -> Iterator[SqlServerWitness]:
+    with tds.database() as url, SqlServerWitness(url) as witness:
+        yield witness
+
+
+def project(source: SqlServerWitness, target: SqlServerWitness, lake: Path, tables: dict[str, str]) -> Tidegate:
+    """Target tables, with the source table of each."""
+    settings = {
+        there: {"kind": "partition", "partition_column": "cobid", "source_table": here, "target_table": there}
+        for there, here in tables.items()
+    }
+    return Tidegate(source=source.url, target=target.url, lake=lake, tables=settings, spark=OneProcess())  # type: ignore[arg-type]
+
+
+def test_a_source_of_any_sort_is_read(source: SqlServerWitness, target: SqlServerWitness, tmp_path: Path):
+    tidegate = project(source, target, tmp_path, {name: name for name in SOURCES if name != "plain"})
+
+    report = tidegate.run()
+
+    assert report.rows_loaded == 9
+    assert {name: target.ask(SEEN.format(name)) for name in SOURCES if name != "plain"} == dict.fromkeys(
+        ["viewed", "computed", "numbered"], ROWS
+    )
+    assert target.ask("SELECT twice FROM computed ORDER BY id") == [(2,), (4,), (6,)]
+
+
+def test_a_target_that_is_there_already_is_loaded_and_stays_guarded(
+    source: SqlServerWitness, target: SqlServerWitness, tmp_path: Path
+):
+    target.do("CREATE TABLE ids (id int PRIMARY KEY)")
+    target.do("INSERT INTO ids VALUES (1), (2), (3)")
+    target.do("CREATE TABLE heard (rows int)")
+    target.do("CREATE PARTITION FUNCTION by_cob (int) AS RANGE RIGHT FOR VALUES (2, 3)")
+    target.do("CREATE PARTITION SCHEME on_cob AS PARTITION by_cob ALL TO ([PRIMARY])")
+    for name, statement in TARGETS.items():
+        target.do(statement.format(name))
+    target.do("CREATE TRIGGER hear ON with_trigger AFTER INSERT AS INSERT INTO heard SELECT COUNT(*) FROM inserted")
+    tidegate = project(source, target, tmp_path, dict.fromkeys(TARGETS, "plain"))
+    notices = {plan.table: str(plan.steps) for plan in tidegate.plan().tables}
+
+    report = tidegate.run()
+
+    assert report.rows_loaded == 3 * len(TARGETS)
+    assert {name: target.ask(SEEN.format(name)) for name in TARGETS} == dict.fromkeys(TARGETS, ROWS)
+    assert "triggers fire on the target: hear" in notices["with_trigger"]
+    assert target.ask("SELECT SUM(rows) FROM heard") == [(3,)], "INSERT ... SELECT fires triggers"
+    assert target.ask("SELECT is_disabled, is_not_trusted FROM sys.foreign_keys") == [(False, False)]
+    target.do("INSERT INTO with_identity (cobid, note) VALUES (3, 'new')")
+    assert target.ask("SELECT MAX(id) FROM with_identity")[0][0] > 3, "the server still counts by itself"
+
+
+def test_a_row_that_a_foreign_key_refuses_leaves_what_was_there(
+    source: SqlServerWitness, target: SqlServerWitness, tmp_path: Path
+):
+    target.do("CREATE TABLE ids (id int PRIMARY KEY)")
+    target.do("INSERT INTO ids VALUES (1), (2)")
+    target.do(TARGETS["with_reference"].format("with_reference"))
+
+    with pytest.raises(RunFailed, match=r"\(error 547\)"):
+        project(source, target, tmp_path, {"with_reference": "plain"}).run()
+
+    assert target.ask(SEEN.format("with_reference")) == ROWS[:2], "the value that fits arrived whole"
+    target.do("INSERT INTO ids VALUES (3)")
+    project(source, target, tmp_path, {"with_reference": "plain"}).run()
+    assert target.ask(SEEN.format("with_reference")) == ROWS

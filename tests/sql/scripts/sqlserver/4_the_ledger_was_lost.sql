@@ -1,0 +1,94 @@
+-- at the target
+-- a session opens
+-- looks into the catalog, as in golden/sqlserver/session_shapes.sql
+SELECT d.snapshot_isolation_state, d.is_read_committed_snapshot_on FROM sys.databases AS d WHERE d.database_id = DB_ID();
+SELECT DB_NAME() + N' on ' + COALESCE(CONVERT(nvarchar(36), d.group_database_id), @@SERVERNAME)
+FROM sys.databases AS d WHERE d.database_id = DB_ID();
+SELECT owner FROM [tidegate].[target];
+DECLARE @answer int;
+EXEC @answer = sp_getapplock @Resource = N'tidegate 0123456789abcdef table dbo.trades', @LockMode = N'Exclusive', @LockOwner = N'Session', @LockTimeout = 0, @DbPrincipal = N'public';
+SELECT @answer;
+DELETE FROM [tidegate].[locks] WHERE table_name = N'dbo.trades';
+SELECT CONVERT(varchar(26), CONVERT(datetime2(6), SYSUTCDATETIME()), 121);
+INSERT INTO [tidegate].[locks] (table_name, run, holder, since) VALUES (N'dbo.trades', N'r-1', N'r-1 (somebody on a machine, process 1)', N'2024-01-31 07:00:00');
+
+-- at the source
+-- a session opens
+
+-- at the target
+-- a session opens
+
+-- at the source
+-- looks into the catalog, as in golden/sqlserver/session_shapes.sql
+SELECT d.snapshot_isolation_state, d.is_read_committed_snapshot_on FROM sys.databases AS d WHERE d.database_id = DB_ID();
+
+-- at the target
+-- looks into the catalog, as in golden/sqlserver/session_shapes.sql
+SELECT d.snapshot_isolation_state, d.is_read_committed_snapshot_on FROM sys.databases AS d WHERE d.database_id = DB_ID();
+SELECT DB_NAME() + N' on ' + COALESCE(CONVERT(nvarchar(36), d.group_database_id), @@SERVERNAME)
+FROM sys.databases AS d WHERE d.database_id = DB_ID();
+SELECT owner FROM [tidegate].[target];
+
+-- at the source
+WITH found AS (
+  SELECT MIN([cob]) AS value FROM [dbo].[trades]
+  UNION ALL
+  SELECT next_one.value FROM (
+    SELECT t.[cob] AS value, ROW_NUMBER() OVER (ORDER BY t.[cob]) AS place
+    FROM [dbo].[trades] AS t JOIN found ON t.[cob] > found.value) AS next_one
+  WHERE next_one.place = 1)
+SELECT TOP (100001) CONVERT(nvarchar(50), [value]) FROM found WHERE value IS NOT NULL OPTION (MAXRECURSION 0);
+
+-- at the target
+SELECT l.value_text, l.generation, l.kind, l.row_total, l.hash, l.text_columns, l.newest, l.columns, l.columns_id, l.stamp, l.run, l.at
+FROM [tidegate].[ledger] AS l
+JOIN (SELECT value_text, max(generation) AS generation FROM [tidegate].[ledger] WHERE table_name = N'dbo.trades'
+      GROUP BY value_text) AS newest
+  ON newest.value_text = l.value_text AND newest.generation = l.generation
+WHERE l.table_name = N'dbo.trades';
+WITH found AS (
+  SELECT MIN([cob]) AS value FROM [dbo].[trades]
+  UNION ALL
+  SELECT next_one.value FROM (
+    SELECT t.[cob] AS value, ROW_NUMBER() OVER (ORDER BY t.[cob]) AS place
+    FROM [dbo].[trades] AS t JOIN found ON t.[cob] > found.value) AS next_one
+  WHERE next_one.place = 1)
+SELECT TOP (100001) CONVERT(nvarchar(50), [value]) FROM found WHERE value IS NOT NULL OPTION (MAXRECURSION 0);
+SELECT scope FROM [tidegate].[scopes] WHERE table_name = N'dbo.trades';
+
+-- at the source
+SELECT CONVERT(nvarchar(50), [cob]), COUNT_BIG(*), NULL
+FROM [dbo].[trades] WHERE [cob] = CONVERT(int, N'20240131') GROUP BY [cob];
+
+-- at the target
+SELECT CONVERT(nvarchar(50), [cob]), COUNT_BIG(*), NULL
+FROM [dbo].[trades] WHERE [cob] = CONVERT(int, N'20240131') GROUP BY [cob];
+-- a session opens
+SELECT t.name FROM sys.tables AS t
+WHERE t.schema_id = SCHEMA_ID(N'tidegate') AND LEFT(t.name, 6) = N'stage_';
+DECLARE @answer int;
+EXEC @answer = sp_getapplock @Resource = N'tidegate 0123456789abcdef tidegate.stage_1', @LockMode = N'Exclusive', @LockOwner = N'Session', @LockTimeout = 0, @DbPrincipal = N'public';
+SELECT @answer;
+IF SCHEMA_ID(N'tidegate') IS NULL EXEC(N'CREATE SCHEMA [tidegate]');
+CREATE TABLE [tidegate].[stage_1] ([c0] int NULL, [c1] int NULL, [c2] nvarchar(max) NULL);
+DECLARE @all nvarchar(10) = NULL;
+SELECT @all = COALESCE(@all, N'') + v FROM (VALUES (N'a'), (N'b')) AS two (v);
+SELECT LEN(@all);
+-- rows into the stage
+SELECT COUNT_BIG(*) FROM [tidegate].[stage_1];
+BEGIN TRANSACTION;
+DECLARE @answer int;
+EXEC @answer = sp_getapplock @Resource = N'tidegate 0123456789abcdef value dbo.trades 20240131', @LockMode = N'Exclusive', @LockOwner = N'Transaction', @LockTimeout = 300000, @DbPrincipal = N'public';
+SELECT @answer;
+SELECT run FROM [tidegate].[locks] WHERE table_name = N'dbo.trades';
+SELECT generation, kind, row_total, hash, text_columns, newest, columns, columns_id, stamp, run, at
+FROM [tidegate].[ledger] WHERE table_name = N'dbo.trades' AND value_text = N'20240131' ORDER BY generation DESC;
+SELECT [cob], [id], [note] FROM [dbo].[trades] WHERE [cob] = CONVERT(int, N'20240131');
+SELECT CONVERT(varchar(26), CONVERT(datetime2(6), SYSUTCDATETIME()), 121);
+INSERT INTO [tidegate].[ledger] (table_name, value_text, generation, kind, row_total, hash, text_columns, newest, columns, columns_id, stamp, run, at) VALUES (N'dbo.trades', N'20240131', 1, N'loaded', 3, N'39e451a3e7df375469fd2bf21495a280', N'[]', NULL, N'["cob", "id", "note"]', N'0baebf99dea7e12b', N'its size and time', N'r-1', N'2024-01-31 07:00:00');
+COMMIT TRANSACTION;
+DROP TABLE IF EXISTS [tidegate].[stage_1];
+EXEC sp_releaseapplock @Resource = N'tidegate 0123456789abcdef tidegate.stage_1', @LockOwner = N'Session', @DbPrincipal = N'public';
+SELECT 1;
+SELECT CONVERT(varchar(26), CONVERT(datetime2(6), SYSUTCDATETIME()), 121);
+INSERT INTO [tidegate].[runs] (run, at, report) VALUES (N'r-1', N'2024-01-31 07:00:00', N'{}');

@@ -1,0 +1,53 @@
+"""What the rows of SQL Server's catalog mean, of columns that a compatible server does not have."""
+
+from __future__ import annotations
+
+import pytest
+
+from tidegate.databases.sqlserver import catalog
+from tidegate.model.columns import Shape
+from tidegate.model.names import TableName
+
+TABLE = TableName("dbo", "cards")
+MAY_ALL, MAY_READ = (7, 1, 1, 1), (7, 1, 0, 1)
+
+
+def column(name: str, *, generated: int = 0, masked: bool = False, encryption: int | None = None) -> tuple[object, ...]:
+    kind = ("varchar", 20, 0, 0, "Latin1_General_CI_AS")
+    return (7, name, *kind, True, False, False, generated, masked, encryption, 0)
+
+
+def shape(*columns: tuple[object, ...], rights: tuple[object, ...] = MAY_ALL, facts: tuple[object, ...] = ()) -> Shape:
+    spellings = [("dbo", "cards", one[1]) for one in columns]
+    return catalog.shapes({7: TABLE}, columns, (), facts, [rights], spellings, consistent=True)[TABLE]
+
+
+@pytest.mark.parametrize(
+    ("rights", "refused"),
+    [(MAY_ALL, []), (MAY_READ, ["card"]), ((7, 1, None, 1), ["card"])],
+    ids=["may see through masks", "may not", "a server before 2022 and without the right"],
+)
+def test_a_masked_column_is_read_only_by_who_sees_through_the_mask(rights: tuple[object, ...], refused: list[str]):
+    found = shape(column("name"), column("card", masked=True), rights=rights)
+    assert [one.name for one in found.columns if one.unreadable] == refused
+
+
+def test_an_encrypted_column_is_refused_to_everybody():
+    found = shape(column("card", encryption=1))
+    assert "Always Encrypted" in found.columns[0].unreadable
+
+
+def test_a_history_and_a_capture_are_told():
+    found = shape(column("since", generated=1), facts=((7, "has_history", ""), (7, "is_captured", "")))
+    assert found.columns[0].generated
+    assert ["history" in remark for remark in found.remarks] == [True, False]
+    assert "CDC" in found.remarks[1]
+
+
+def test_a_login_that_may_not_see_every_table_is_told_so():
+    assert shape(column("a")).remarks == ()
+    assert "may refer to it" in shape(column("a"), rights=(7, 1, 0, 0)).remarks[0]
+
+
+def test_a_table_without_a_word_on_rights_may_not_be_read():
+    assert not shape(column("a"), rights=(8, 1, 1, 1)).readable
