@@ -341,6 +341,43 @@ def test_versions_that_are_updated_in_place_have_a_key_of_their_own(dimension: D
     dimension.assert_equal()
 
 
+def test_what_is_outside_of_a_version_follows_the_source(dimension: Dimension):
+    """A grade that the source changes in place, an end that it does not know yet, and a grave."""
+    dimension.in_source("ALTER TABLE customers ADD grade int")
+    moment = TYPES[dimension.source.partition(":")[0].partition("+")[0]]["moment"]
+    dimension.in_source(f"ALTER TABLE customers ADD ends {moment}")
+    dimension.in_source("ALTER TABLE customers ADD gone int")
+    dimension.settings |= {"outside": ["grade"], "end_column": "ends", "tombstone_column": "gone"}
+    dimension.run()
+    ends = "SELECT lastmodified, ends FROM customers WHERE id = 1 ORDER BY lastmodified"
+    assert ask(dimension.target, ends) == [(ago(100), ago(90)), (ago(90), None)]
+
+    dimension.in_source("UPDATE customers SET grade = 7 WHERE id = 2")
+    dimension.in_source(
+        "INSERT INTO customers (id, region, name, lastmodified, islatest, gone) VALUES (1, 'EU', 'x', %s, %s, 1)",
+        ago(70),
+        True,
+    )
+    dimension.in_source("UPDATE customers SET islatest = %s WHERE id = 1 AND name <> 'x'", False)
+    report = dimension.run()
+    assert report.steps[-1].why.endswith("1 versions inserted, 2 changed, 1 superseded")
+    assert ask(dimension.target, "SELECT grade FROM customers WHERE id = 2") == [(7,), (7,)]
+    assert ask(dimension.target, ends) == [(ago(100), ago(90)), (ago(90), ago(70)), (ago(70), None)]
+    assert not any(row[4] for row in dimension.held(dimension.target) if row[0] == 1)
+
+
+@pytest.mark.parametrize("type_", ["timestamptz", "date", "numeric(20,6)"])
+def test_marks_of_other_types(dimensions: Callable[[str, str], Dimension], type_):
+    dimension = dimensions("postgresql", "postgresql")
+    using = "extract(epoch FROM lastmodified)" if type_.startswith("numeric") else f"lastmodified::{type_}"
+    dimension.in_source(f"ALTER TABLE customers ALTER lastmodified TYPE {type_} USING {using}")
+    dimension.run()
+    newest = "INSERT INTO customers SELECT 9, 'EU', 'late', max(lastmodified), true FROM customers"
+    dimension.in_source(newest)
+    dimension.run()
+    dimension.assert_equal()
+
+
 def test_a_large_batch_can_go_in_several_transactions(dimension: Dimension):
     dimension.settings["batch_size"] = 2
     dimension.run()

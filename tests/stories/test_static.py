@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -280,6 +282,32 @@ def test_keys_that_are_none_are_refused_with_examples(references: Callable[[str,
     with pytest.raises(RunFailed, match=told):
         reference.run()
     assert ask(reference.target, "SELECT count(*) FROM currencies") == [(0,)]
+
+
+def test_readers_see_the_old_table_or_the_new_one(reference: Reference):
+    """While it is replaced, however often they look."""
+    reference.settings["merge_strategy"] = "replace"
+    reference.in_source("DELETE FROM currencies")
+    rows = ", ".join(f"('{number:03}', 'old', 1)" for number in range(1000))
+    reference.in_source(f"INSERT INTO currencies VALUES {rows}")  # noqa: S608
+    reference.run()
+    seen: set[tuple[Any, ...]] = set()
+    done = threading.Event()
+
+    def look() -> None:
+        while not done.is_set():
+            seen.update(ask(reference.target, "SELECT count(*), min(name), max(name) FROM currencies"))
+
+    reader = threading.Thread(target=look)
+    reader.start()
+    try:
+        reference.in_source("UPDATE currencies SET name = 'new'")
+        reference.run()
+    finally:
+        time.sleep(0.2)
+        done.set()
+        reader.join()
+    assert seen == {(1000, "old", "old"), (1000, "new", "new")}
 
 
 # How a change is seen

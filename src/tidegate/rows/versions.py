@@ -573,6 +573,27 @@ def history(held: Versions) -> Iterator[tuple[str, str, str]]:
     if len(stale):
         what = f"{len(stale):,} versions hold although newer ones are there ({held.names(stale)})"
         yield "scd_integrity", what, "error"
+    late, early = _ends_beside_the_next(held)
+    if len(late):
+        yield "scd_integrity", f"{len(late):,} versions end after the next begins ({held.names(late)})", "error"
+    if len(early):
+        yield "gaps", f"{len(early):,} versions end before the next begins ({held.names(early)})", "note"
+
+
+def _ends_beside_the_next(side: Versions) -> tuple[Places, Places]:
+    """Versions that do not end where the next one of their key begins: those that overlap it, and those with a gap."""
+    nothing = np.zeros(0, np.int64)
+    if side.ends is None or not side.rows:
+        return nothing, nothing
+    table = side.hashes.select(_KEY).append_column("mark", side.marks).append_column("end", side.ends)
+    table = table.append_column("place", pa.array(np.arange(side.rows)))
+    table = table.sort_by([(name, "ascending") for name in (*_KEY, "mark")])
+    followed = _like_before(table, _KEY, shifted=True)[:-1]
+    ends, nexts = table["end"].combine_chunks()[:-1], table["mark"].combine_chunks()[1:].cast(side.ends.type)
+    places = table["place"].to_numpy()[:-1]
+    late = followed & np.asarray(pc.fill_null(pc.greater(ends, nexts), True))
+    early = followed & np.asarray(pc.fill_null(pc.less(ends, nexts), False))
+    return places[late], places[early]
 
 
 def _absent(side: Versions, other: Versions) -> Places:
