@@ -225,6 +225,10 @@ class Session(ABC):
     def now(self) -> str:
         """The server's clock, in UTC, as ISO text."""
 
+    def room(self) -> str:
+        """What the server tells of the room that a large transaction needs; empty where it tells nothing."""
+        return ""
+
     # Rows
 
     @abstractmethod

@@ -92,6 +92,7 @@ VALUES = (
 )
 
 SQLSERVER: dict[str, Statement] = {
+    "session_room": Statement(lambda session: session.room(), answers={"dm_db_log_space_usage": [("FULL", 1024, 100)]}),
     "session_identity_of_group": Statement(lambda session: session.identity()),
     "session_export_snapshot_not_allowed": Statement(
         lambda session: session.export_snapshot(), answers={"d.snapshot_isolation_state": [(0, 1)]}

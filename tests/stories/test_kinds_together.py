@@ -169,6 +169,17 @@ def test_one_that_fails_does_not_stop_the_others(shops: Callable[[str, str], Sho
     assert tolerant.run().exit_code == 0
 
 
+def test_more_rows_than_a_transaction_may_bring_are_refused_by_the_plan(shops: Callable[[str, str], Shop]):
+    shop = shops("postgresql", "postgresql")
+    tables = {name: {**table, "max_apply_rows": 25} for name, table in TABLES.items()}
+    plan = Tidegate(**{**shop.configuration(), "tables": tables, "spark": shop.spark}).plan()
+    assert [name for name, _ in plan.failures] == ["sales"]
+    assert "30 rows would come in one transaction, `max_apply_rows` allows 25" in plan.failures[0][1]
+    tables["customers"] |= {"max_apply_rows": 7, "batch_size": 7}
+    plan = Tidegate(**{**shop.configuration(), "tables": tables, "spark": shop.spark}).plan()
+    assert [name for name, _ in plan.failures] == ["sales"]
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 @pytest.mark.skipif(not processes.CAN_SEE, reason="finds processes through /proc")

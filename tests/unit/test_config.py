@@ -131,6 +131,7 @@ def test_a_short_table_has_every_default():
         "restatement_column": None,
         "retain": Retain(),
         "on_target_change": "report",
+        "max_apply_rows": None,
         "proof": "hash",
         "keys": None,
         "columns": {},
@@ -205,8 +206,8 @@ def test_an_unknown_key_names_the_nearest_right_one(refused):
         "tidegate.yml:7: `partiton_column` is not a setting of tables.daily_transactions.\n"
         "Nothing was read or written.\n"
         "Did you mean `partition_column`? Settings here: batch_bytes, batch_rows, columns, hold_back, "
-        "initial_load_count, keys, kind, look_back, on_target_change, partition_column, proof, ready_query, "
-        "restatement, restatement_column, retain, source_table, target_table, values."
+        "initial_load_count, keys, kind, look_back, max_apply_rows, on_target_change, partition_column, proof, "
+        "ready_query, restatement, restatement_column, retain, source_table, target_table, values."
     )
 
 

@@ -237,6 +237,8 @@ class TableSettings(Settings):
     """Its name in the target, likewise."""
     on_target_change: Literal["report", "restore", "keep"] = "report"
     """What happens to rows that somebody changed or added in the target: `report`, `restore` or `keep`."""
+    max_apply_rows: Count | None = None
+    """How many rows one transaction may bring to the target. A plan that needs more is refused."""
     columns: Mapping[str, Literal["text"]] = {}
     """Columns that rest as exact text: `{amount: text}`."""
     batch_rows: Count = BATCH_ROWS

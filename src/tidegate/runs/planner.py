@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 from tidegate.config.project import Project, Table
-from tidegate.errors import TidegateError
+from tidegate.errors import TidegateError, Unsupported
 from tidegate.interfaces import Database
 from tidegate.lakes.parquet import ParquetLake
 from tidegate.model.columns import Shape
 from tidegate.model.names import TableName
-from tidegate.model.plan import DAILY, Land, Load, Step, TablePlan
+from tidegate.model.plan import DAILY, Land, Load, Notice, Step, TablePlan
 from tidegate.runs.kinds import kind_of
 from tidegate.runs.kinds.kind import Witnesses
 from tidegate.runs.planned import Ask, Planned, Unplanned
 from tidegate.runs.sessions import SessionPool
-from tidegate.runs.tables import Catalogs
+from tidegate.runs.tables import UNTOUCHED, Catalogs
 from tidegate.state.ledger import Ledger
+
+LARGE_LOAD = 1_000_000
 
 
 class Planner:
@@ -78,11 +81,29 @@ class Planner:
         request = ask(table, seen)  # wrong use is raised to whoever asked, not noted as this table's failure
         try:
             scope, steps = kind.plan(table, seen, request)
+            steps += self._room_for(settings, steps)
         except TidegateError as problem:
             return Unplanned(settings.name, problem, table, seen)
         first: list[Step] = [table.schema_change] if table.schema_change and steps_move_rows(steps) else []
         plan = TablePlan(settings.name, (*first, *steps, *table.notices), scope, table.columns)
         return Planned(settings.name, table, seen, plan)
+
+    def _room_for(self, settings: Table, steps: Sequence[Step]) -> list[Step]:
+        """What the target says of the room for a large load. Raises Unsupported for one that is larger than allowed."""
+        size = getattr(settings, "batch_size", None)
+        largest = max((min(step.rows or 0, size or sys.maxsize) for step in steps if isinstance(step, Load)), default=0)
+        if settings.max_apply_rows is not None and largest > settings.max_apply_rows:
+            raise Unsupported(
+                f"{settings.name}: {largest:,} rows would come in one transaction, `max_apply_rows` allows"
+                f" {settings.max_apply_rows:,}.",
+                UNTOUCHED,
+                "Raise `max_apply_rows`, or take less at once: a finer partition column, `batch_size` for versions.",
+            )
+        if largest < LARGE_LOAD:
+            return []
+        with self._targets.session() as target:
+            told = target.room()
+        return [Notice(f"{largest:,} rows come in one transaction; {told}")] if told else []
 
     def close(self) -> None:
         self._sources.close()

@@ -85,6 +85,12 @@ SELECT {number}, CONVERT(int, HAS_PERMS_BY_NAME({name}, 'OBJECT', 'SELECT')),
                 HAS_PERMS_BY_NAME(QUOTENAME(DB_NAME()), 'DATABASE', 'UNMASK')),
        HAS_PERMS_BY_NAME(QUOTENAME(DB_NAME()), 'DATABASE', 'VIEW DEFINITION')
 """
+ROOM = """
+SELECT d.recovery_model_desc, CONVERT(bigint, l.total_log_size_in_bytes / 1048576),
+       CONVERT(bigint, l.used_log_space_in_bytes / 1048576)
+FROM sys.databases AS d CROSS JOIN sys.dm_db_log_space_usage AS l
+WHERE d.database_id = DB_ID()
+"""
 IDENTITY = """
 SELECT DB_NAME() + N' on ' + COALESCE(CONVERT(nvarchar(36), d.group_database_id), @@SERVERNAME)
 FROM sys.databases AS d WHERE d.database_id = DB_ID()

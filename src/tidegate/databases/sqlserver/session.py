@@ -228,6 +228,13 @@ class SqlServerSession(Session):
         text = str(self._asked("SELECT CONVERT(varchar(26), CONVERT(datetime2(6), SYSUTCDATETIME()), 121)")[0][0])
         return text.replace(" ", "T") + "+00:00"
 
+    def room(self) -> str:
+        try:
+            model, size, used = self._asked(catalog.ROOM.strip())[0]
+        except DatabaseError:  # asks for VIEW DATABASE STATE
+            return "how much room its log has could not be seen"
+        return f"its log has {size:,} MiB, {used:,} of them used, and the recovery model is {model}"
+
     # Rows
 
     def read(self, request: ReadRequest) -> Iterator[pa.RecordBatch]:
