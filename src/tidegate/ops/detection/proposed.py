@@ -24,9 +24,9 @@ class Proposal:
     kind: str
     reasons: tuple[str, ...]
     settings: tuple[Setting, ...] = ()
+    lacks: str = ""
+    """What a person has to fill in before it can run; empty when nothing."""
 
     @property
-    def partition_column(self) -> str | None:
-        """None when the table is not one that this version runs."""
-        found = (setting.value for setting in self.settings if setting.name == "partition_column")
-        return next((str(value) for value in found), None)
+    def runs(self) -> bool:
+        return bool(self.kind) and not self.lacks

@@ -50,15 +50,29 @@ def as_scd2(look: Look, history: History, period: Choice | None) -> Proposal:
     reasons = [f"{look.size}; {history.signs}"]
     if period:
         reasons.append(f"{period.column.name} could partition it as well: signs of versions are believed first")
+    entity = _entity(look.shape, history.mark.column)
     settings = (
-        *_entity(look.shape, history.mark.column),
+        *entity,
         Setting("mark_column", history.mark.column.name, _about_mark(look, history.mark)),
         _flag(history),
-        Setting(
-            "initial_load_days", 30, ("risk: entities that did not change in these days are not in the first run",)
-        ),
+        *_outside(history, entity),
+        Setting("initial_load_days", 30, _about_the_first_run(history)),
     )
-    return Proposal(look.shape.name, "scd2", tuple(reasons), settings)
+    return Proposal(look.shape.name, "scd2", tuple(reasons), settings, _lacks(history, entity))
+
+
+def _lacks(history: History, entity: Sequence[Setting]) -> str:
+    """What only a person knows, and without which rows would be told apart or flagged wrongly."""
+    if not entity[0].value:
+        return "`business_keys`, what names an entity"
+    if history.flag and _is_text(history.flag.column):
+        return f"`latest_value` and `superseded_value`, what {history.flag.column.name} says"
+    return ""
+
+
+def _about_the_first_run(history: History) -> tuple[str, ...]:
+    cure = "; `initial_load: latest+window` takes what holds of them" if history.flag else ""
+    return (f"risk: entities that did not change in these days are not in the first run{cure}",)
 
 
 def _entity(shape: Shape, mark: Column) -> tuple[Setting, ...]:
@@ -75,7 +89,7 @@ def _entity(shape: Shape, mark: Column) -> tuple[Setting, ...]:
     if others:
         key = replace(others[0], runner_up=next(iter(others[1:]), None))
         risk = f"risk: {key} is unique by itself: either it holds no history, or {key} numbers the versions"
-        return _keyed(key.columns, (f"{key} is {key.origin}", *key.before, risk), ())
+        return _keyed(key.columns, (f"{key} is {key.origin}", *key.before, risk), key.columns)
     if of_entities:
         key = of_entities[0]
         why = (f"risk: {key} numbers the versions and no other key was found: fill in what names the entity",)
@@ -111,11 +125,25 @@ def _about_mark(look: Look, mark: Choice) -> tuple[str, ...]:
 
 def _flag(history: History) -> Setting:
     if history.flag is None:
-        return Setting("flags", "recompute", ("no flag column: the newest version of an entity is the one that holds",))
+        return Setting("flag_column", None, ("no column says which version holds: no flags are kept",))
     column = history.flag.column
     why = [f"{column.name} ({column.type}) marks the version that holds", *history.flag.before]
     if column.nullable:
         why.append(f"risk: {column.name} is nullable: null is neither latest nor superseded")
-    if column.rests_as in ("string", "text"):
+    if _is_text(column):
         why.append(f"risk: {column.name} is no truth value: which text means yes is not in the catalog")
     return Setting("flag_column", column.name, tuple(why))
+
+
+def _is_text(column: Column) -> bool:
+    return column.rests_as in ("string", "text")
+
+
+def _outside(history: History, entity: Sequence[Setting]) -> list[Setting]:
+    """The end of a validity, which the source writes into a version that it knew without one."""
+    named = {name for setting in entity if isinstance(setting.value, tuple) for name in setting.value}
+    if history.end is None or history.end.name in named:
+        return []
+    why = f"{history.end.name} is written when a version is superseded: it is no part of what a version says"
+    risk = f"risk: in the target {history.end.name} stays as it was when the version was read"
+    return [Setting("outside", (history.end.name,), (why, risk))]
