@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -137,6 +138,16 @@ def test_a_file_that_was_landed_and_not_loaded_waits(sides):
     assert [batch["state"] for batch in status("customers")["batches"]] == ["pending"]
     file.write_bytes(b"PAR1")
     assert [(batch["state"], batch["rows"]) for batch in status("customers")["batches"]] == [("broken", None)]
+
+
+def test_what_was_adopted_is_told_and_followed_by_batches(sides):
+    _, target = sides
+    do(target, TABLES.replace("'first'", "'theirs'"))
+    assert "adopt: done" in call("adopt", "customers", "--yes")
+    assert "; nothing is loaded yet; the target holds 5 versions; the source reaches 20" in call("status", "customers")
+    call("run", "customers")
+    (batch,) = status("customers")["batches"]
+    assert re.fullmatch(r"\d{4}(-\d\d){5}", batch["batch"])
 
 
 def test_the_page_claims_equality_of_both_and_shows_their_places(sides):

@@ -40,10 +40,11 @@ def in_lines(table: TableStatus) -> Iterator[str]:
 
 
 def _reach(table: VersionsStatus) -> str:
-    if not table.reaches:
-        return f"nothing is loaded yet; the source reaches {table.newest or 'nothing'}"
-    batches = f"{len(table.batches):,} {'batch' if len(table.batches) == 1 else 'batches'}"
     held = sum(value.target_rows or 0 for value in table.values)
+    if not table.reaches:
+        before = f"; the target holds {held:,} versions" if held else ""
+        return f"nothing is loaded yet{before}; the source reaches {table.newest or 'nothing'}"
+    batches = f"{len(table.batches):,} {'batch' if len(table.batches) == 1 else 'batches'}"
     loaded = max((value.loaded_at for value in table.values), default="")
     return (
         f"{table.partition_column} up to {table.reaches} is loaded, from {batches}; "

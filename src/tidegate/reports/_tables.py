@@ -25,7 +25,7 @@ def tables(facts: Facts) -> Html:
         return empty("No tables yet. `tidegate init` proposes them from the source.")
     calm = len(facts.tables) > MANY_TABLES
     drawn = (_table(table, f"t{i}", not calm or _troubled(table)) for i, table in enumerate(facts.tables))
-    return join([legend([value for table in facts.tables for value in table.values]), *drawn])
+    return join([legend([value for table in facts.tables for value in table.values if not value.is_whole]), *drawn])
 
 
 def _troubled(table: Table) -> bool:

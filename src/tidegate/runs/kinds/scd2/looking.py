@@ -52,7 +52,7 @@ def look(table: VersionTable, at: Witnesses) -> MarkEvidence:
         target_lacks=table.target_lacks,
         in_lake=in_lake,
         in_ledger=in_ledger,
-        next_batch=_next_batch([*entries, *files]),
+        next_batch=_next_batch([batch for batch in (*entries, *files) if batch != ALL]),
         newest=newest,
         settled=settled,
         tail=tail,
