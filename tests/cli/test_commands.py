@@ -14,6 +14,13 @@ from click.testing import CliRunner, Result
 from tidegate.cli.main import main
 
 PASSWORD = "p@ss w/rd:%"
+OTHER_TABLES = """
+CREATE TABLE customers (id int, name text, last_modified timestamp, is_latest boolean, PRIMARY KEY (id, last_modified));
+CREATE TABLE prices (id int, valid_from date, valid_to date, PRIMARY KEY (id, valid_from));
+CREATE TABLE numbered (id int PRIMARY KEY, last_modified timestamptz NOT NULL, is_latest smallint);
+CREATE TABLE contacts (id int, last_modified timestamp, is_latest boolean);
+CREATE TABLE notes (words text);
+"""
 
 
 @pytest.fixture
@@ -109,15 +116,27 @@ def test_backfill_adopt_forget_and_clean(project, spark):
     assert {step["step"] for step in answer("history", "--last", "1")["runs"][0]["steps"]} == {"adopt"}
 
 
-def test_init_proposes_what_plan_understands(project, monkeypatch):
+def test_init_proposes_what_plan_understands(project, database):
+    with psycopg.connect(database) as connection:
+        connection.execute(OTHER_TABLES)
     proposed = call("init", "--source", "${PROD_URL}", "--target", "${UAT_URL}", "-o", "new.yml")
     assert proposed.exit_code == 0, proposed.output
     text = Path("new.yml").read_text()
     assert "partition_column: COBID" in text
     assert "# COBID (integer) is a usual name for a reporting day; an index starts with it" in text
-    assert "  # currencies:\n" in text
-    assert "  #   kind: static" in text
-    assert call("plan", "-c", "new.yml").exit_code == 0
+    assert "  currencies:\n" in text
+    assert "    kind: static" in text
+    assert "  # contacts:\n  #   # a comment until somebody fills in `business_keys`, what names an entity" in text
+    planned = call("plan", "-c", "new.yml")
+    assert planned.exit_code == 0, planned.output
+    assert [table["table"] for table in answer("plan", "-c", "new.yml")["tables"]] == [
+        "trades",
+        "customers",
+        "numbered",
+        "prices",
+        "currencies",
+        "notes",
+    ]
 
 
 def test_init_keeps_a_password_out_of_the_file(project, database):

@@ -58,7 +58,8 @@ class TestTheStory:
         assert (folder / "tidegate-report.html").read_text().startswith("<!DOCTYPE html>")
 
     def test_it_proves_that_the_target_equals_the_source_and_asks_for_a_second_opinion(self, told):
-        assert "verify: the target equals the source within its scope (16 values, 23,055 rows" in told.stdout
+        proof = "verify: the target equals the source within its scope (16 values and 2 whole tables, 33,314 rows"
+        assert proof in told.stdout
         assert "PostgreSQL's own hashes of all 23,055 rows agree" in in_one_line(told.stdout)
 
     def test_a_run_with_nothing_to_do_needs_no_java(self, told):
@@ -74,12 +75,22 @@ class TestTheStory:
     def test_the_lake_holds_what_was_made_in_the_source(self, told, folder, made):
         import pyarrow.parquet as pq
 
-        files = sorted((folder / "lake" / "organized").rglob("*.parquet"))
+        files = sorted((folder / "lake" / "organized").glob("cobid_*/*.parquet"))
         held = Counter(tuple(row.values()) for file in files for row in pq.ParquetFile(file).read().to_pylist())
         rows = made.execute("SELECT * FROM daily_transactions WHERE cobid = ANY(%s)", [IN_SCOPE]).fetchall()
 
         assert len(files) == 16
         assert held == Counter(rows)
+
+    def test_customers_and_currencies_change_with_the_day_and_heal(self, told):
+        new, lost = (told.stdout.partition(title)[2] for title in ("5  A new business day", "6  Somebody deletes"))
+        assert "customers and currencies are equal on both sides" in in_one_line(new)
+        assert "load the whole table, 8 rows as generation 3: the target holds 7 of 8 rows" in lost
+
+    def test_flags_that_somebody_set_are_found_and_repaired(self, told):
+        proof = told.stdout.partition("8  The proof")[2]
+        assert "repair: done" in proof
+        assert "0 versions inserted, 0 changed, 3 superseded" in told.stderr
 
     def test_neither_the_server_nor_a_password_is_left(self, told, folder):
         assert sorted(path.name for path in folder.iterdir() if path.name[0] != ".") == [

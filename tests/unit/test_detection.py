@@ -197,7 +197,18 @@ def test_what_cannot_be_read_is_not_proposed(found: Shape, reason: str):
         ),
         (
             shape("id int64, valid_from timestamp, valid_to timestamp ?", "id valid_from"),
-            {"business_keys": ("id",), "mark_column": "valid_from", "flags": "recompute", "initial_load_days": 30},
+            {"business_keys": ("id",), "mark_column": "valid_from", "outside": ("valid_to",), "initial_load_days": 30},
+        ),
+        # Whatever the key numbers, it names a row that is updated in place.
+        (
+            shape("id int64, LastModified timestamp, IsLatest bool", "id"),
+            {
+                "business_keys": ("id",),
+                "version_key": ("id",),
+                "mark_column": "LastModified",
+                "flag_column": "IsLatest",
+                "initial_load_days": 30,
+            },
         ),
         (
             shape("code string, name string", "code", rows=180),
@@ -387,8 +398,8 @@ def loaded(text: str, folder: Path) -> Project:
 
 
 def uncommented(text: str) -> dict[str, dict[str, object]]:
-    """The commented blocks, as they would be once their kind runs."""
-    lines = [line.removeprefix("  # ") for line in text.splitlines() if line.startswith("  # ")]
+    """The commented blocks, as somebody makes them blocks again."""
+    lines = [line.removeprefix("  # ") for line in text.partition("An example")[2].splitlines()[2:]]
     return yaml.safe_load("\n".join(lines)) or {}
 
 
@@ -399,7 +410,8 @@ def test_the_file_as_a_user_reads_it():
     )
     currencies = shape("code string =char(3), name string =text", "code", rows=180)
     events = shape("id int64 =bigint", "id")
-    shapes = {"events": events, "currencies": currencies, "customers": customers, "trades": trades}
+    prices = shape("sk int64 !, valid_from date, valid_to date ?, is_active bool", "sk", indexes=("valid_from",))
+    shapes = {"events": events, "currencies": currencies, "customers": customers, "prices": prices, "trades": trades}
     found = [detected(replace(one, name=TableName("public", name))) for name, one in shapes.items()]
     assert file_of(*found) == (
         """\
@@ -423,27 +435,46 @@ tables:
     # the first run takes the newest ten values and sets the scope
     initial_load_count: 10
 
-  # customers:
-  #   # kind scd2 does not run in this version: the block stays a comment until it does
-  #   # estimated 2,000,000 rows; mark LastModified, flag IsLatest
+  customers:
+    # estimated 2,000,000 rows; mark LastModified, flag IsLatest
+    kind: scd2
+    # id, LastModified is the primary key; without its version columns it names the entity
+    business_keys: [id]
+    # LastModified (timestamp) tells when a version came
+    mark_column: LastModified
+    # IsLatest (bool) marks the version that holds
+    flag_column: IsLatest
+    # risk: entities that did not change in these days are not in the first run; """
+        """`initial_load: latest+window` takes what holds of them
+    initial_load_days: 30
+
+  # prices:
+  #   # a comment until somebody fills in `business_keys`, what names an entity
+  #   # estimated 2,000,000 rows; mark valid_from, flag is_active, end valid_to
   #   kind: scd2
-  #   # id, LastModified is the primary key; without its version columns it names the entity
-  #   business_keys: [id]
-  #   # LastModified (timestamp) tells when a version came
-  #   mark_column: LastModified
-  #   # IsLatest (bool) marks the version that holds
-  #   flag_column: IsLatest
-  #   # risk: entities that did not change in these days are not in the first run
+  #   # risk: sk numbers the versions and no other key was found: fill in what names the entity
+  #   business_keys: []
+  #   # the mark is no part of the key that names a version
+  #   version_key: [sk]
+  #   # valid_from (date) tells when a version came
+  #   # risk: valid_from has no time of day: the newest day is read again at every run
+  #   mark_column: valid_from
+  #   # is_active (bool) marks the version that holds
+  #   flag_column: is_active
+  #   # valid_to is written when a version is superseded: it is no part of what a version says
+  #   # risk: in the target valid_to stays as it was when the version was read
+  #   outside: [valid_to]
+  #   # risk: entities that did not change in these days are not in the first run; """
+        """`initial_load: latest+window` takes what holds of them
   #   initial_load_days: 30
 
-  # currencies:
-  #   # kind static does not run in this version: the block stays a comment until it does
-  #   # estimated 180 rows: read whole at each change
-  #   kind: static
-  #   # code is the primary key
-  #   primary_keys: [code]
-  #   # risk: rows that the source deletes stay in the target
-  #   merge_strategy: upsert
+  currencies:
+    # estimated 180 rows: read whole at each change
+    kind: static
+    # code is the primary key
+    primary_keys: [code]
+    # risk: rows that the source deletes stay in the target
+    merge_strategy: upsert
 
   # events: not proposed; estimated 2,000,000 rows: taken for too large to be read whole at each change; """
         """no partition column was recognised; no flag or validity of versions was recognised
@@ -452,11 +483,33 @@ tables:
 
 
 def test_a_file_without_a_table_that_runs_is_refused_for_that_alone(tmp_path):
-    text = file_of(detected(shape("code string", "code", rows=9)))
+    text = file_of(detected(shape("code string", "code")))
     with pytest.raises(ConfigError) as refusal:
         loaded(text, tmp_path)
     assert "`tables` is missing" in str(refusal.value)
-    assert "# No table with a partition column was recognised. An example:" in text
+    assert "# No table can run as it stands here. An example of one that does:" in text
+
+
+@pytest.mark.parametrize(
+    ("found", "lacks"),
+    [
+        (shape("id int64, LastModified timestamp, IsLatest bool", "id LastModified"), ""),
+        (shape("id int64, LastModified timestamp, IsLatest bool"), "`business_keys`, what names an entity"),
+        (
+            shape("id int64, LastModified timestamp, IsLatest string", "id LastModified"),
+            "`latest_value` and `superseded_value`, what IsLatest says",
+        ),
+    ],
+)
+def test_what_a_person_has_to_fill_in_stays_a_comment(found: Shape, lacks: str, tmp_path):
+    text = file_of(detected(found), detected(replace(shape("COBID int32"), name=TableName("public", "day"))))
+    assert set(loaded(text, tmp_path).tables) == ({"day"} if lacks else {"day", "t"})
+    assert (f"  #   # a comment until somebody fills in {lacks}\n" in text) == bool(lacks)
+
+
+def test_a_comment_is_a_block_again_without_its_signs():
+    (block,) = uncommented(file_of(detected(shape("id int64, LastModified timestamp, IsLatest bool")))).values()
+    assert (block["kind"], block["business_keys"], block["mark_column"]) == ("scd2", [], "LastModified")
 
 
 HOSTILE = [
@@ -531,17 +584,12 @@ def assert_survives(name: str, folder: Path) -> None:
 
     project = loaded(file_of(*map(detected, (none, static, scd2, partition))), folder)
 
-    (only,) = project.tables.values()
-    assert only.source_table == table
-    assert only.target_table == table
-    assert (only.partition_column, only.keys) == ("COBID", ("COBID", name))
-
-    waiting = uncommented(file_of(*map(detected, (scd2, static, partition))))
-    keys = {TableName.parse(key): settings for key, settings in waiting.items()}
-    literally = name.replace("${", "$${")
-    assert keys[scd2.name]["business_keys"] == [literally]
-    assert keys[static.name]["primary_keys"] == [literally]
-    assert len(keys) == 2
+    days, versions, whole = project.tables.values()
+    assert [(one.source_table, one.target_table) for one in (days, versions, whole)] == [
+        (found, found) for found in (table, scd2.name, static.name)
+    ]
+    assert (days.partition_column, days.keys) == ("COBID", ("COBID", name))
+    assert (versions.business_keys, whole.primary_keys) == ((name,), (name,))
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -620,4 +668,4 @@ def test_only_the_catalog_is_asked(patterns: tuple[str, ...], tables: dict[str, 
 def test_a_name_that_the_file_cannot_hold_is_not_proposed(name: TableName, reason: str):
     found = replace(shape("COBID int32, id int64", "COBID id"), name=name)
     (proposal,) = propose(Catalog(found), Catalog(found))  # type: ignore[arg-type]
-    assert (proposal.kind, proposal.reasons, proposal.partition_column) == ("", (reason,), None)
+    assert (proposal.kind, proposal.reasons, proposal.runs) == ("", (reason,), False)

@@ -522,3 +522,45 @@ def test_moments(iso: str, words: str) -> None:
 @pytest.mark.parametrize(("rows", "seconds", "words"), [(1_000_000, 7.3, "136,986"), (0, 7.3, "–"), (5, 0, "–")])
 def test_rates(rows: int, seconds: float, words: str) -> None:
     assert per_second(rows, seconds) == words
+
+
+# Tables without values
+
+
+def whole(name: str, state: str = "proven", **changed: Any) -> dict[str, Any]:
+    return {**value(name, state), "whole": True, "contained": False, **changed}
+
+
+def versions(**changed: Any) -> dict[str, Any]:
+    batch = {"batch": "2026-11-16-08-01-22", "state": "proven", "after": "2026-10-17", "upto": "2026-11-16", "rows": 7}
+    held = whole("all versions", lake_rows=None, receipts={"source": HASH, "target": OTHER}, contained=True)
+    return table("customers", [held], kind="scd2", reaches="2026-11-16", batches=[batch], **changed)
+
+
+def test_a_target_that_holds_more_by_rule_is_not_held_against_it() -> None:
+    more = whole("all rows", target_rows=100_001, receipts={"source": HASH, "lake": HASH, "target": OTHER})
+    against = page.render(facts([table("codes", [more], kind="static")]))
+    assert "Not proven." in against or "≠" in against
+
+    made = page.render(facts([table("codes", [{**more, "contained": True}], kind="static")]))
+
+    assert "<h1>Target equals source.</h1>" in made
+    assert "1 of 1 value agree" in made
+    assert 'class="calendar' not in made
+
+
+def test_batches_are_shown_with_their_marks_and_compared_with_nothing() -> None:
+    made = Parsed(page.render(facts([versions(), table("trades", [value("20240102")])])))
+
+    assert "Batches files of versions, with the marks that they hold" in made.text
+    assert "2026-11-16-08-01-22 2026-10-17 2026-11-16 7" in made.text
+    assert "loaded up to 2026-11-16" in made.text
+    assert "Target equals source." in made.text
+    assert "1 of 1 value agree" in made.text
+    assert "in 1 value and 1 whole table" in made.text
+
+
+def test_batches_of_odd_facts_break_nothing() -> None:
+    odd = {"batch": HOSTILE, "state": HOSTILE, "after": None, "rows": "many"}
+    made = Parsed(page.render(facts([{**versions(), "batches": [odd, None], "reaches": HOSTILE}])))
+    assert "no file" in made.text

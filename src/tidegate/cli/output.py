@@ -9,11 +9,12 @@ from typing import Any
 
 import click
 
+from tidegate.cli.standing import heading, in_lines, in_one_line
 from tidegate.errors import TidegateError
 from tidegate.model.plan import Plan
 from tidegate.model.report import RunReport
 from tidegate.model.status import TableStatus
-from tidegate.runs.explainer import explain, value_of, verb_of
+from tidegate.runs.explainer import explain, is_whole, place_of, scope_in_words, value_of, verb_of
 
 _COLOURS = {
     "done": "green",
@@ -21,9 +22,9 @@ _COLOURS = {
     "nothing to do": "green",
     "in step": "green",
     "failed": "red",
+    "differs": "yellow",
     "differences": "yellow",
 }
-_STATE_ORDER = ("proven", "adopted", "pending", "missing", "differs", "removed", "forgotten", "out of scope")
 
 
 class Output:
@@ -39,9 +40,9 @@ class Output:
 
     def plan(self, plan: Plan) -> None:
         for table in plan.tables:
-            self.line(f"{table.table}  scope {table.scope}", bold=True)
+            self.line(f"{table.table}  scope {scope_in_words(table.scope, table.kind)}", bold=True)
             for step in table.steps:
-                self.line(f"  {explain(step)}")
+                self.line(f"  {explain(step, table.kind)}")
             if not table.does_something:
                 self.line("  nothing to do")
         for key, problem in plan.failures:
@@ -49,9 +50,8 @@ class Output:
 
     def report(self, report: RunReport) -> None:
         for finding in report.findings:
-            place = f"{finding.table} {finding.value}".strip()
             self.line(
-                f"{finding.severity}: {place}: {finding.what}",
+                f"{finding.severity}: {place_of(finding.table, finding.value)}: {finding.what}",
                 fg="red" if finding.severity == "error" else "yellow",
             )
         for key, problem in report.failures:
@@ -70,26 +70,16 @@ class Output:
             if table.problem:
                 self.failure(table.table, table.problem)
                 continue
-            counts = {state: sum(value.state == state for value in table.values) for state in _STATE_ORDER}
-            summed = ", ".join(f"{count} {state}" for state, count in counts.items() if count)
-            self.line(
-                f"  scope {table.scope}; newest loaded {table.newest_loaded or 'none'}; values: {summed or 'none'}"
-            )
+            self.line(f"  {in_one_line(table)}")
             for text in (*table.pending[:10], *table.notes):
                 self.line(f"  {text}")
             if len(table.pending) > 10:
                 self.line(f"  ... and {len(table.pending) - 10} more steps")
 
     def explanation(self, table: TableStatus) -> None:
-        self.line(f"{table.table}  by {table.partition_column}  scope {table.scope}  {table.state}", bold=True)
-        self.line(f"  {'value':<24} {'source':>12} {'lake':>12} {'target':>12}  {'gen':>3}  state")
-        for value in table.values:
-            rows = [_rows(count) for count in (value.source_rows, value.lake_rows, value.target_rows)]
-            self.line(
-                f"  {value.value:<24} {rows[0]:>12} {rows[1]:>12} {rows[2]:>12}  {value.generation:>3}  {value.state}"
-            )
-            for text in value.next:
-                self.line(f"      next: {text}")
+        self.line(heading(table), bold=True)
+        for line in in_lines(table):
+            self.line(f"  {line}")
         for note in table.notes:
             self.line(f"  {note}")
         if table.problem:
@@ -124,7 +114,11 @@ class JsonOutput(Output):
 
     def plan(self, plan: Plan) -> None:
         tables = [
-            {"table": table.table, "scope": str(table.scope), "steps": [_step(step) for step in table.steps]}
+            {
+                "table": table.table,
+                "scope": scope_in_words(table.scope, table.kind),
+                "steps": [_step(step, table.kind) for step in table.steps],
+            }
             for table in plan.tables
         ]
         self._print(
@@ -154,24 +148,28 @@ class JsonOutput(Output):
         self._print({"error": {"kind": type(problem).__name__, **parts}, "exit_code": problem.exit_code})
 
 
-def _step(step: Any) -> dict[str, Any]:
+def _step(step: Any, kind: str) -> dict[str, Any]:
     value = value_of(step)
     plain = {key: str(held) if key == "value" and held is not None else held for key, held in asdict(step).items()}
     return {
         **plain,
         "step": verb_of(step),
         "value": value.text if value is not None else None,
-        "text": explain(step),
+        "text": explain(step, kind),
     }
 
 
-def _rows(count: int | None) -> str:
-    return "-" if count is None else f"{count:,}"
+def _compared(report: RunReport) -> str:
+    """`16 values and 2 whole tables`: what there is none of is left out."""
+    wholes = sum(is_whole(step.value) for step in report.steps)
+    values = len(report.steps) - wholes
+    tables = f"{wholes:,} whole {'table' if wholes == 1 else 'tables'}"
+    return " and ".join([*([f"{values:,} values"] if values or not wholes else []), *([tables] if wholes else [])])
 
 
 def _summary(report: RunReport) -> str:
     if report.verb == "verify":
-        values = f"{len(report.steps):,} values, {sum(step.rows for step in report.steps):,} rows in the target"
+        values = f"{_compared(report)}, {sum(step.rows for step in report.steps):,} rows in the target"
         sides = {
             "equal": "the target equals the source within its scope",
             "differences": "the target differs from the source",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tidegate.model.report import StepOutcome
+from tidegate.runs.explainer import is_whole
 from tidegate.runs.listener import Listener
 
 if TYPE_CHECKING:
@@ -76,7 +77,8 @@ class BarProgress(Listener):
 
 
 def _line(outcome: StepOutcome) -> str:
-    about = f"{outcome.table}  {outcome.step} {outcome.value}".rstrip()
+    value = "" if is_whole(outcome.value) else outcome.value
+    about = f"{outcome.table}  {outcome.step} {value}".rstrip()
     if outcome.outcome == "failed":
         return f"{about}  failed: {outcome.error.splitlines()[0] if outcome.error else 'no reason was given'}"
     if outcome.outcome == "skipped":

@@ -13,6 +13,7 @@ from psycopg import sql
 
 from tidegate.demo.data import Connection, Day, add, create
 from tidegate.demo.embedded import EmbeddedPostgres
+from tidegate.demo.reference import change_reference, create_reference
 from tidegate.errors import TidegateError
 
 _QUIET_SECONDS = 30
@@ -44,6 +45,20 @@ SELECT count(*) - count(DISTINCT (cobid, trade_id))
 FROM daily_transactions
 """
 _DELETE = "DELETE FROM daily_transactions WHERE cobid = %s"
+_DELETE_CURRENCY = "DELETE FROM currencies WHERE code = %s"
+_OPEN_AGAIN = """
+UPDATE customers
+SET is_latest = true
+WHERE (customer_id, last_modified) IN (
+    SELECT DISTINCT ON (customer_id) customer_id, last_modified FROM customers WHERE NOT is_latest LIMIT %s
+)
+"""
+_VERSIONS = "SELECT count(*) FROM customers"
+_REFERENCE = """
+SELECT 'customers', count(*), sum(hashtextextended(customer::text, 0)) FROM customers AS customer
+UNION ALL
+SELECT 'currencies', count(*), sum(hashtextextended(currency::text, 0)) FROM currencies AS currency
+"""
 _OTHERS = """
 SELECT count(*)
 FROM pg_stat_activity
@@ -62,8 +77,9 @@ class Sides:
         self._makers = [self.prod, _connect(server.url("prod"))]
 
     def fill(self, days: Sequence[Day]) -> None:
-        """The table in `prod` with these days, and both logins."""
+        """The tables in `prod`, trades on these days, and both logins."""
         create(self._makers, days)
+        create_reference(self.prod)
         self._grant(_READER, "PROD_PASSWORD", _READS)
         self._grant(_LOADER, "UAT_PASSWORD", _OWNS)
 
@@ -75,9 +91,29 @@ class Sides:
         """Further days arrive in `prod`."""
         add(self._makers, days)
 
+    def change_reference(self, cobid: int) -> None:
+        """Customers and currencies change in `prod` on this day."""
+        change_reference(self.prod, cobid)
+
     def delete_in_target(self, cobid: int) -> int:
         """How many rows are gone now."""
         return self.uat.execute(_DELETE, [cobid]).rowcount
+
+    def delete_currency_in_target(self, code: str) -> None:
+        self.uat.execute(_DELETE_CURRENCY, [code])
+
+    def corrupt_flags_in_target(self, count: int) -> None:
+        """As many versions of customers say again that they hold."""
+        self.uat.execute(_OPEN_AGAIN, [count])
+
+    def versions(self) -> int:
+        """How many versions of customers the source has."""
+        return int(_one(self.prod, _VERSIONS))
+
+    def unequal_reference(self) -> list[str]:
+        """Which of customers and currencies differ, flags included, by PostgreSQL's own hash of the rows' text."""
+        prod, uat = (set(side.execute(_REFERENCE).fetchall()) for side in (self.prod, self.uat))
+        return sorted({table for table, *_ in prod ^ uat})
 
     @property
     def port(self) -> int:

@@ -21,6 +21,7 @@ from tidegate.demo.commands import Commands
 from tidegate.demo.data import TABLE, Calendar
 from tidegate.demo.embedded import EmbeddedPostgres
 from tidegate.demo.place import fresh_folder, remove_server, server_folder
+from tidegate.demo.reference import CHANGED_CUSTOMERS, CUSTOMERS
 from tidegate.demo.sides import Sides
 from tidegate.demo.voice import calm_terminal, chapter, rows, say, show, span
 from tidegate.errors import TidegateError
@@ -39,7 +40,16 @@ tables:
     partition_column: cobid      # the business day, as YYYYMMDD
     initial_load_count: {first}       # the first run takes the newest {first} days
     restatement_column: load_id  # a day that is delivered again has a higher one
+  customers:
+    kind: scd2                   # versions: a row says how a customer was from its mark on
+    mark_column: last_modified
+    flag_column: is_latest       # true in the version that holds
+    initial_load: full           # the first run takes the whole history
+  currencies:
+    kind: static                 # small: compared as a whole, moved when it changed
+    allow_deletes: true          # what leaves the source leaves the target
 """
+_CORRUPTED = 3
 
 
 def tell(about_rows: int, folder: Path | None = None, ended: Callable[[Path], None] = lambda report: None) -> int:
@@ -101,8 +111,8 @@ class Story:
         say(
             f"A PostgreSQL {self.sides.version} on this machine plays both sides: `prod` is the source, `uat` the "
             f"target. In `prod`, {TABLE} holds {rows(held)} of a trading desk on {len(held)} business days, "
-            f"{span(held)}, made in {seconds:.1f} s. `uat` is empty. The configuration leaves the passwords to the "
-            "environment:"
+            f"{span(held)}; customers holds {self.sides.versions():,} versions of 5,000 customers, currencies 8 rows; "
+            f"made in {seconds:.1f} s. `uat` is empty. The configuration leaves the passwords to the environment:"
         )
         text = _CONFIGURATION.format(port=self.sides.port, table=TABLE, first=_DAYS_OF_FIRST_RUN)
         (self.folder / "tidegate.yml").write_text(text, encoding="utf-8")
@@ -117,10 +127,12 @@ class Story:
         chapter(3, "The first run")
         say(
             f"It takes the newest {_DAYS_OF_FIRST_RUN} days into its scope. Each day is read once, rests in the lake "
-            "as one Parquet file, and is loaded in one transaction that checks rows and hash before it commits."
+            "as one Parquet file, and is loaded in one transaction that checks rows and hash before it commits. "
+            "Currencies and customers are loaded before the trades that refer to them."
         )
         self._do("run")
         self._check_counts()
+        self._check_reference()
 
     def nothing_to_do(self) -> None:
         chapter(4, "The same again")
@@ -132,22 +144,31 @@ class Story:
         chapter(5, "A new business day")
         new = self.calendar.new
         self.sides.add([new])
-        say(f"{new.cobid} arrives in `prod` with {new.rows:,} rows. Only that day moves.")
+        self.sides.change_reference(new.cobid)
+        say(
+            f"{new.cobid} arrives in `prod` with {new.rows:,} rows. {CHANGED_CUSTOMERS} customers get a new rating: "
+            "their old versions are closed. One currency leaves, one comes, one has a new rate. Only that moves."
+        )
         self._do("run")
         self._check_counts()
+        self._check_reference()
+        say("Counted without Tidegate: customers and currencies are equal on both sides, every flag included.")
 
     def healing(self) -> None:
-        chapter(6, "Somebody deletes a day, and a file")
+        chapter(6, "Somebody deletes a day, a row, and a file")
         _, _, lost, _, _, filed, *_ = self._in_scope()
         gone, file = self.sides.delete_in_target(lost), self._file(filed)
+        self.sides.delete_currency_in_target("USD")
         file.unlink()
         say(
-            f"In `uat`, somebody deletes {lost}, all {gone:,} rows; in the lake, the file of {filed}. A plan sees both:"
+            f"In `uat`, somebody deletes {lost}, all {gone:,} rows, and the currency USD; in the lake, the file of "
+            f"{filed}. A plan sees all three:"
         )
         self._do("plan")
-        say("The next run loads the one from the lake, and reads the other from the source again.")
+        say("The next run loads what `uat` lost from the lake, and reads the file's day from the source again.")
         self._do("run")
         self._check_counts()
+        self._check_reference()
         if not file.is_file():
             _stop(f"The lake still lacks {file}.")
 
@@ -179,9 +200,11 @@ class Story:
 
     def the_proof(self) -> None:
         chapter(8, "The proof")
-        say("Both sides are read again; every row of every day in scope is hashed and compared.")
+        self._flags_are_repaired()
+        say("Both sides are read again; every row in scope is hashed and compared.")
         self._do("verify")
         started, scope = time.monotonic(), self._in_scope()
+        self._check_reference()
         unequal = self.sides.unequal(list(scope))
         if unequal:
             _stop(f"PostgreSQL's own hashes differ on {', '.join(map(str, unequal))}.")
@@ -189,6 +212,15 @@ class Story:
             f"A second opinion without Tidegate: PostgreSQL's own hashes of all {rows(scope)} agree, on each of the "
             f"{len(scope)} days ({time.monotonic() - started:.1f} s)."
         )
+
+    def _flags_are_repaired(self) -> None:
+        self.sides.corrupt_flags_in_target(_CORRUPTED)
+        say(
+            f"In `uat`, somebody sets {_CORRUPTED} flags: old versions of customers say that they hold. No row is lost,"
+            " so no count tells. `repair` compares every version, and corrects what differs:"
+        )
+        self._do("repair", CUSTOMERS, "--yes")
+        self._check_reference()
 
     def the_report(self) -> Path:
         chapter(9, "For those who were not here")
@@ -214,6 +246,11 @@ class Story:
     def _check_counts(self) -> None:
         if self.sides.target_rows() != self._in_scope():
             _stop("`uat` has not the rows that `prod` has in scope, counted day by day.")
+
+    def _check_reference(self) -> None:
+        unequal = self.sides.unequal_reference()
+        if unequal:
+            _stop(f"{' and '.join(unequal)} differ between `prod` and `uat`.")
 
     def _check_keys(self) -> None:
         twice, held = self.sides.rows_twice(), self.sides.target_rows()

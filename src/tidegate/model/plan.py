@@ -78,6 +78,8 @@ class TablePlan:
     table: str
     steps: tuple[Step, ...]
     scope: Scope
+    kind: str = "partition"
+    """The kind of the table, which the words for its steps depend on."""
     columns: tuple[Column, ...] = field(default=(), repr=False)
     """The columns that travel, in the source's order."""
 

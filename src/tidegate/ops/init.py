@@ -37,7 +37,9 @@ def propose_file(source: str, target: str, lake: str, patterns: Sequence[str] = 
     for side, text in (("source", source), ("target", target)):
         written[side], note = _without_password(side, text, places[side])
         notes += [note] if note else []
-    chosen = [proposal for proposal in proposals if proposal.partition_column]
+    chosen = [proposal for proposal in proposals if proposal.runs]
+    if not chosen:
+        notes.append("No table can run as it stands: the file says of each why.")
     text = as_yaml(proposals, written["source"], written["target"], lake, adapter.default_schema)
     return ProposedFile(text, len(chosen), len(proposals) - len(chosen), tuple(notes))
 

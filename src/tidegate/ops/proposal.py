@@ -20,7 +20,8 @@ _WORDS = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 # YAML gives up on longer keys that are not marked as such.
 _LONGEST_KEY = 1_000
-_RUNS = ("partition",)
+# As people think of their tables: facts, what they refer to, and what hardly ever changes.
+_ORDER = ("partition", "scd2", "static")
 
 
 def propose(database: Database, session: Session, patterns: Sequence[str] = ()) -> list[Proposal]:
@@ -54,10 +55,10 @@ def as_yaml(proposals: Sequence[Proposal], source: str, target: str, lake: str, 
     ]
     lines += [f"{name}: {_scalar(text)}" for name, text in (("source", source), ("target", target), ("lake", lake))]
     lines += ["", "tables:"]
-    if not any(proposal.kind in _RUNS for proposal in proposals):
-        lines.append("  # No table with a partition column was recognised. An example:")
+    if not any(proposal.runs for proposal in proposals):
+        lines.append("  # No table can run as it stands here. An example of one that does:")
         lines.append("  # daily_transactions: {kind: partition, partition_column: COBID}")
-    for kind in (*_RUNS, "scd2", "static"):
+    for kind in _ORDER:
         for proposal in proposals:
             if proposal.kind == kind:
                 lines += ["", *_table(proposal, _key(proposal.table, default_schema))]
@@ -70,14 +71,14 @@ def as_yaml(proposals: Sequence[Proposal], source: str, target: str, lake: str, 
 
 
 def _table(proposal: Proposal, key: str) -> list[str]:
-    """A block of the file. Of a kind that does not run yet it is a comment: a block again, less `# ` in each line."""
+    """A block of the file. What lacks something is a comment: a block again, less `# ` in each line."""
     block = [f"{_scalar(key)}:", *("  " + line for line in _inside(proposal))]
-    return [f"  {line}" if proposal.kind in _RUNS else f"  # {line}" for line in block]
+    return [f"  {line}" if proposal.runs else f"  # {line}" for line in block]
 
 
 def _inside(proposal: Proposal) -> Iterable[str]:
-    if proposal.kind not in _RUNS:
-        yield _comment(f"kind {proposal.kind} does not run in this version: the block stays a comment until it does")
+    if proposal.lacks:
+        yield _comment(f"a comment until somebody fills in {proposal.lacks}")
     for setting in (Setting("kind", proposal.kind, proposal.reasons), *proposal.settings):
         yield from map(_comment, setting.why)
         if setting.value is not None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from tidegate.reports._reading import Counts, Facts, Receipts, Value
+from tidegate.reports._reading import Facts, Value
 from tidegate.reports._words import plural
 
 SOURCE, LAKE, TARGET = range(3)
@@ -36,11 +36,14 @@ def _mark(value: Value, place: int, first: int | None) -> Mark:
         return Mark.NOTHING
     if first is None or place == first:
         return Mark.SAME
-    return Mark.OTHER if _equal(value.rows, value.receipts, first, place) is False else Mark.SAME
+    return Mark.OTHER if _equal(value, first, place) is False else Mark.SAME
 
 
-def _equal(rows: Counts, receipts: Receipts, one: int, other: int) -> bool | None:
+def _equal(value: Value, one: int, other: int) -> bool | None:
     """Whether two places hold the same, as far as anybody looked; None when nobody did."""
+    rows, receipts = value.rows, value.receipts
+    if value.contained and other == TARGET:
+        return True  # it may hold more
     pairs = ((rows[one], rows[other]), (receipts[one], receipts[other]))
     known = [left == right for left, right in pairs if left is not None and right is not None]
     return all(known) if known else None
@@ -63,19 +66,20 @@ class Between:
 
 def between(facts: Facts, one: int, other: int) -> Between:
     """Absence is never deletion: what the source purged is compared between lake and target only."""
-    kept = [pair for pair in _comparable(facts) if one != SOURCE or pair[0][SOURCE] != 0]
-    found = [_equal(rows, receipts, one, other) for rows, receipts in kept]
+    kept = [value for value in _comparable(facts, LAKE in (one, other)) if one != SOURCE or value.rows[SOURCE] != 0]
+    found = [_equal(value, one, other) for value in kept]
     return Between(found.count(True), len(found) - found.count(None), len(found))
 
 
-def _comparable(facts: Facts) -> Iterator[tuple[Counts, Receipts]]:
-    """Every value in scope; a table that lists none counts as one value."""
+def _comparable(facts: Facts, with_lake: bool) -> Iterator[Value]:
+    """Every value in scope; a table that lists none counts as one value. Batches overlap: a lake of them is compared
+    with nothing."""
     for table in facts.tables:
+        if with_lake and table.batches is not None:
+            continue
         if not table.values:
-            yield table.rows, (None, None, None)
-        for value in table.values:
-            if value.in_scope:
-                yield value.rows, value.receipts
+            yield Value("", table.rows, (None, None, None), None, "", None, "", "")
+        yield from (value for value in table.values if value.in_scope)
 
 
 def _lacks(value: Value) -> bool:
@@ -84,7 +88,7 @@ def _lacks(value: Value) -> bool:
     source, target = value.rows[SOURCE], value.rows[TARGET]
     if source is not None and target is not None and target > source:
         return False
-    return _equal(value.rows, value.receipts, SOURCE, TARGET) is False
+    return _equal(value, SOURCE, TARGET) is False
 
 
 def objections(facts: Facts) -> list[str]:

@@ -33,10 +33,27 @@ class Value:
     generation: int | None
     loaded_at: str
     note: str
+    is_whole: bool = False
+    """Whether it stands for a table that is compared as a whole."""
+    contained: bool = False
+    """Every row of the source is in the target, which may hold more by rule."""
 
     @property
     def in_scope(self) -> bool:
         return self.state not in OUTSIDE
+
+
+@dataclass(frozen=True)
+class Batch:
+    """One file of versions, with the marks that it holds."""
+
+    batch: str
+    state: str
+    after: str
+    upto: str
+    rows: int | None
+    generation: int | None
+    loaded_at: str
 
 
 @dataclass(frozen=True)
@@ -49,6 +66,10 @@ class Table:
     rows: Counts
     values: tuple[Value, ...]
     notes: tuple[str, ...]
+    reaches: str = ""
+    """The mark up to which a table of versions is loaded."""
+    batches: tuple[Batch, ...] | None = None
+    """None where its rows do not rest in batches."""
 
 
 @dataclass(frozen=True)
@@ -134,6 +155,20 @@ def _table(raw: Raw) -> Table:
         rows=_counts(rows, "{}") if rows else _sums(values),
         values=values,
         notes=tuple(str(note) for note in _list(raw, "notes")),
+        reaches=_text(raw, "reaches"),
+        batches=tuple(map(_batch, _parts(raw, "batches"))) if "batches" in raw else None,
+    )
+
+
+def _batch(raw: Raw) -> Batch:
+    return Batch(
+        batch=_text(raw, "batch"),
+        state=_text(raw, "state"),
+        after=_text(raw, "after"),
+        upto=_text(raw, "upto"),
+        rows=_whole(raw, "rows"),
+        generation=_whole(raw, "generation"),
+        loaded_at=_text(raw, "loaded_at"),
     )
 
 
@@ -148,6 +183,8 @@ def _value(raw: Raw) -> Value:
         generation=_whole(raw, "generation"),
         loaded_at=_text(raw, "loaded_at"),
         note=_text(raw, "note"),
+        is_whole=raw.get("whole") is True,
+        contained=raw.get("contained") is True,
     )
 
 

@@ -44,6 +44,7 @@ WORDS = {
     "skipped": Look("○", "calm"),
     "note": Look("i", "calm"),
     "unproven": Look("?", "calm"),
+    "broken": Look("✕", "bad"),
     "not proven": Look("?", "calm"),
     "behind": Look("→", "wait"),
     "interrupted": Look("‖", "wait"),

@@ -9,13 +9,14 @@ from tidegate.reports._calendar import calendar
 from tidegate.reports._cells import cells, legend
 from tidegate.reports._markup import Html, join, prose, tag
 from tidegate.reports._pieces import about, empty, grid
-from tidegate.reports._reading import PLACES, Counts, Facts, Table, Value
+from tidegate.reports._reading import PLACES, Batch, Counts, Facts, Table, Value
 from tidegate.reports._states import badge, by_urgency, look, needs_attention
 from tidegate.reports._words import NONE, moment, number, plural, short_hash
 
 MANY_TABLES = 5  # beyond this, tables that are well stay folded
 MANY_VALUES = 12  # beyond this, receipts stay folded
 COLUMNS = ("value", *PLACES, "receipt", "state", "gen.", "loaded at (UTC)")
+BATCH_COLUMNS = ("batch", "from", "to", "versions", "state", "gen.", "loaded at (UTC)")
 WITNESSES = (*PLACES, "ledger")
 
 
@@ -24,7 +25,7 @@ def tables(facts: Facts) -> Html:
         return empty("No tables yet. `tidegate init` proposes them from the source.")
     calm = len(facts.tables) > MANY_TABLES
     drawn = (_table(table, f"t{i}", not calm or _troubled(table)) for i, table in enumerate(facts.tables))
-    return join([legend([value for table in facts.tables for value in table.values]), *drawn])
+    return join([legend([value for table in facts.tables for value in table.values if not value.is_whole]), *drawn])
 
 
 def _troubled(table: Table) -> bool:
@@ -41,7 +42,8 @@ def _summary(table: Table) -> Html:
     """Name, standing, how many values are not well, and how much there is."""
     tally = Counter(value.state for value in table.values if look(value.state).tone != "good")
     told = [_tally(state, tally[state]) for state in by_urgency(tally)]
-    held = [plural(len(table.values), "value")] if table.values else []
+    values = sum(not value.is_whole for value in table.values)
+    held = [plural(values, "value")] if values else []
     held += [f"{number(table.rows[2])} rows"] if table.rows[2] is not None else []
     name = tag("h3", tag("bdi", table.name))
     return tag("summary", name, badge(table.status), *told, tag("span", " · ".join(held), class_="held"))
@@ -53,7 +55,12 @@ def _tally(state: str, count: int) -> Html:
 
 
 def _about(table: Table) -> Html:
-    said = [("kind", table.kind), ("by", table.partition_column), ("scope", table.scope)]
+    said = [
+        ("kind", table.kind),
+        ("by", table.partition_column),
+        ("scope", table.scope),
+        ("loaded up to", table.reaches),
+    ]
     return about([*said, *_rows(table.rows)])
 
 
@@ -72,13 +79,37 @@ def _notes(notes: Sequence[str]) -> Html | None:
 def _values(table: Table, anchors: Sequence[str]) -> list[Html]:
     if not table.values:
         return [empty("No values are listed for this table.")]
-    return [calendar(cells(table, anchors)), _receipts(table, anchors)]
+    drawn = None if all(value.is_whole for value in table.values) else calendar(cells(table, anchors))
+    return [part for part in (drawn, _receipts(table, anchors), _batches(table)) if part is not None]
+
+
+def _batches(table: Table) -> Html | None:
+    if not table.batches:
+        return None
+    title = tag("summary", "Batches ", tag("small", "files of versions, with the marks that they hold"))
+    rows = map(_batch, table.batches)
+    inside = [title, grid(f"Batches of {table.name}", BATCH_COLUMNS, rows)]
+    return tag("details", *inside, class_="receipts", open=len(table.batches) <= MANY_VALUES)
+
+
+def _batch(batch: Batch) -> Html:
+    rows = "no file" if batch.rows is None else number(batch.rows)
+    told = (
+        tag("bdi", batch.after or NONE),
+        tag("bdi", batch.upto or NONE),
+        rows,
+        badge(batch.state),
+        number(batch.generation or None),
+        moment(batch.loaded_at) or NONE,
+    )
+    return tag("tr", tag("th", tag("bdi", batch.batch)), *(tag("td", cell) for cell in told))
 
 
 def _receipts(table: Table, anchors: Sequence[str]) -> Html:
     """Folded when long."""
     rows = (_receipt(value, anchor) for value, anchor in zip(table.values, anchors, strict=True))
-    title = tag("summary", "Receipts ", tag("small", plural(len(table.values), "value")))
+    values = sum(not value.is_whole for value in table.values)
+    title = tag("summary", "Receipts ", tag("small", plural(values, "value") if values else "the whole table"))
     inside = [title, _only(table.values), grid(f"Receipts of {table.name}", COLUMNS, rows)]
     return tag("details", *inside, class_="receipts", open=len(table.values) <= MANY_VALUES)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tidegate.reports._agreement import objections
 from tidegate.reports._markup import Html, join, prose, tag
-from tidegate.reports._reading import Facts, Run
+from tidegate.reports._reading import Facts, Run, Value
 from tidegate.reports._states import needs_attention
 from tidegate.reports._words import NONE, duration, minute, number, per_second, plural
 
@@ -77,19 +79,28 @@ def _proof(facts: Facts) -> Html | None:
 def figures(facts: Facts) -> Html:
     """The few numbers that somebody asks for first."""
     values = [value for table in facts.tables for value in table.values if value.in_scope]
+    counted = sum(not value.is_whole for value in values)
     open_values = sum(map(needs_attention, values))
     proven = [value for value in values if value.state == "proven"]
     rows = sum(_first(value.rows[2], value.rows[0]) for value in proven)
     shown = [
         _figure("tables", number(len(facts.tables)), ""),
-        _figure("values", number(len(values)), f"{open_values:,} open" if open_values else ""),
-        _figure("rows proven", number(rows), f"in {plural(len(proven), 'value')}" if proven else ""),
+        _figure("values", number(counted), f"{open_values:,} open" if open_values else ""),
+        _figure("rows proven", number(rows), _in(proven)),
         *_pace(facts.runs),
     ]
     if facts.findings:
         link = tag("a", number(len(facts.findings)), href="#findings")
         shown.append(_figure("findings", link, _worst(facts)))
     return tag("dl", *shown, class_="figures")
+
+
+def _in(proven: Sequence[Value]) -> str:
+    """`in 16 values and 2 whole tables`."""
+    wholes = sum(value.is_whole for value in proven)
+    said = [plural(len(proven) - wholes, "value")] if len(proven) > wholes else []
+    said += [plural(wholes, "whole table")] if wholes else []
+    return f"in {' and '.join(said)}" if said else ""
 
 
 def _pace(runs: tuple[Run, ...]) -> list[Html]:

@@ -29,7 +29,8 @@ PROMISE = (
 MEANING = (
     "“Equal” means: for every value inside the declared scope, the target has the row count and the 128-bit "
     "hash that the source had when it was read. The hash covers every compared column of every row, in any "
-    "order of rows. Values outside of the scope are not part of the claim. "
+    "order of rows. Values outside of the scope are not part of the claim. A table that keeps what left the source, "
+    "and a table of versions, may hold more: every row of the source is there as it was. "
     "Where only counts or samples were compared, the headline says so."
 )
 WAVE = "M2 9q3-3 6 0t6 0t6 0M2 15q3-3 6 0t6 0t6 0"

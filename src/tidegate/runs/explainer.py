@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import json
+
 from typing_extensions import assert_never
 
+from tidegate.changes.content_hash import WHOLE
+from tidegate.changes.mark import ALL
 from tidegate.model.plan import ChangeSchema, Land, Load, Notice, Remove, Step
+from tidegate.model.scope import Scope
 from tidegate.model.values import Value
+
+_WHOLE_TABLES = frozenset({WHOLE.text, ALL.text})
 
 
 def verb_of(step: Step) -> str:
@@ -29,7 +36,21 @@ def value_of(step: Step) -> Value | None:
     return None if isinstance(step, ChangeSchema) else step.value
 
 
-def explain(step: Step) -> str:
+def is_whole(value: str) -> bool:
+    """Whether this stands for all of a table."""
+    return value in _WHOLE_TABLES
+
+
+def place_of(table: str, value: str) -> str:
+    """The table, and the value where it is one of several."""
+    return table if is_whole(value) else f"{table} {value}".strip()
+
+
+def scope_in_words(scope: Scope, kind: str) -> str:
+    return "the whole table" if kind == "static" else str(scope)
+
+
+def explain(step: Step, kind: str = "partition") -> str:
     """One line, without the table."""
     match step:
         case ChangeSchema(statements, why):
@@ -38,18 +59,34 @@ def explain(step: Step) -> str:
             )
         case Land(value, why, rows, origin):
             where = "" if origin == "source" else " from the target"
-            return f"land {value}{where}{_about(rows)}: {why}"
+            return f"land {_marks(step)}{_named(value, kind)}{where}{_about(rows, kind)}: {why}"
         case Load(value, why, generation, rows, unless_hash, look_first):
             condition = ", if the target does not hold it already" if unless_hash or look_first else ""
             again = f" as generation {generation}" if generation > 1 else ""
-            return f"load {value}{_about(rows)}{again}{condition}: {why}"
+            return f"load {_named(value, kind)}{_about(rows, kind)}{again}{condition}: {why}"
         case Remove(value, side, why):
             return f"remove {value} from the {side}: {why}"
         case Notice(text, about, severity):
-            return f"{severity}{f' on {about}' if about is not None else ''}: {text}"
+            on = f" on {about}" if about is not None and not is_whole(about.text) else ""
+            return f"{severity}{on}: {text}"
         case _:
             assert_never(step)
 
 
-def _about(rows: int | None) -> str:
-    return "" if rows is None else f", {rows:,} rows"
+def _named(value: Value, kind: str) -> str:
+    if kind == "static":
+        return "the whole table"
+    return f"batch {value}" if kind == "scd2" else str(value)
+
+
+def _marks(step: Land) -> str:
+    """The marks of a batch, both ends included."""
+    if not step.window:
+        return ""
+    window = json.loads(step.window)
+    after = f"from {window['after']} " if window["after"] else ""
+    return f"what is marked {after}to {window['upto']} as "
+
+
+def _about(rows: int | None, kind: str) -> str:
+    return "" if rows is None else f", {rows:,} {'versions' if kind == 'scd2' else 'rows'}"

@@ -85,7 +85,7 @@ class Planner:
         except TidegateError as problem:
             return Unplanned(settings.name, problem, table, seen)
         first: list[Step] = [table.schema_change] if table.schema_change and steps_move_rows(steps) else []
-        plan = TablePlan(settings.name, (*first, *steps, *table.notices), scope, table.columns)
+        plan = TablePlan(settings.name, (*first, *steps, *table.notices), scope, settings.kind, table.columns)
         return Planned(settings.name, table, seen, plan)
 
     def _room_for(self, settings: Table, steps: Sequence[Step]) -> list[Step]:

@@ -14,11 +14,13 @@ from tidegate.model.plan import Land, Load, Remove, Request, Step
 from tidegate.model.receipt import Receipt
 from tidegate.model.report import Comparison, Finding
 from tidegate.model.scope import Scope
+from tidegate.model.status import TableStatus
 from tidegate.model.values import Value
 from tidegate.runs.landing import LandSlice
 from tidegate.runs.loading import LoadSlice
 from tidegate.runs.planned import Planned
 from tidegate.runs.proving import CompareSlice
+from tidegate.runs.standing import by_value
 from tidegate.runs.tables import Catalogs, ResolvedTable
 from tidegate.runs.work import Snapshot, Work
 from tidegate.spark.slices import Facts, Slice
@@ -90,6 +92,10 @@ class TableKind(ABC):
     def left_behind(self, receipt: Receipt) -> str | None:
         """What the ledger's `newest` says of a target that holds this and was adopted."""
         return None
+
+    def status(self, one: Planned) -> TableStatus:
+        """Where it stands, for people."""
+        return by_value(one)
 
     # Proof
 

@@ -15,10 +15,12 @@ from tidegate.model.evidence import LedgerEntry, PartitionEvidence
 from tidegate.model.plan import Land, Load, Request, Step
 from tidegate.model.report import Comparison, Finding
 from tidegate.model.scope import Scope
+from tidegate.model.status import VersionsStatus
 from tidegate.model.values import Value
 from tidegate.runs.kinds.kind import Compared, TableKind, Witnesses, comparison_of
 from tidegate.runs.kinds.scd2.looking import look
 from tidegate.runs.kinds.scd2.proving import CompareVersions
+from tidegate.runs.kinds.scd2.status import status
 from tidegate.runs.kinds.scd2.table import VersionTable, resolve
 from tidegate.runs.landing import LandSlice
 from tidegate.runs.loading import LoadSlice
@@ -101,6 +103,9 @@ class Scd2Kind(TableKind):
         """As a first run would set it: what the target holds is brought in step from there on."""
         assert isinstance(seen, MarkEvidence)
         return seen.scope or Scope(seen.floor)
+
+    def status(self, one: Planned) -> VersionsStatus:
+        return status(one)
 
     # Proof
 

@@ -43,7 +43,7 @@ def look(table: VersionTable, at: Witnesses) -> MarkEvidence:
         target_lacks=table.target_lacks,
         in_lake=in_lake,
         in_ledger=in_ledger,
-        next_batch=_next_batch([*entries, *files]),
+        next_batch=_next_batch([batch for batch in (*entries, *files) if batch != ALL]),
         held=held,
     )
     return _by_mark(table, at.source, evidence) if table.mark is not None else _as_a_whole(table, at.source, evidence)

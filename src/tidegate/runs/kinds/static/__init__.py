@@ -19,9 +19,11 @@ from tidegate.model.plan import Land, Load, Request, Step
 from tidegate.model.receipt import Receipt
 from tidegate.model.report import Comparison, Finding
 from tidegate.model.scope import Scope
+from tidegate.model.status import TableStatus
 from tidegate.model.values import Value
 from tidegate.runs.kinds.kind import Compared, TableKind, Witnesses, comparison_of, difference_in_words
 from tidegate.runs.kinds.static.looking import look
+from tidegate.runs.kinds.static.status import status
 from tidegate.runs.kinds.static.table import WholeTable, resolve
 from tidegate.runs.landing import LandSlice
 from tidegate.runs.loading import LoadSlice
@@ -97,6 +99,9 @@ class StaticKind(TableKind):
 
     def left_behind(self, receipt: Receipt) -> str | None:
         return receipt.as_text()
+
+    def status(self, one: Planned) -> TableStatus:
+        return status(one, _table(one))
 
     # Proof
 
