@@ -49,7 +49,8 @@ def test_postgresql_to_mysql(tmp_path: Path):
             'GRANT SELECT ON "sales"."daily" TO "loader"',
         ],
         "target": [
-            "GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, INDEX, TRIGGER ON `uat`.* TO 'loader'",
+            "GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, CREATE TEMPORARY TABLES, ALTER, INDEX, TRIGGER"
+            " ON `uat`.* TO 'loader'",
         ],
     }
 
