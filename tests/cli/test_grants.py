@@ -37,7 +37,7 @@ def test_sql_server_to_sql_server(tmp_path: Path):
             "GRANT SELECT, INSERT, UPDATE, DELETE, ALTER ON SCHEMA::[tidegate] TO [o'neil]",
             "GRANT CREATE TABLE TO [o'neil]",
             "GRANT ALTER ON SCHEMA::[dbo] TO [o'neil]",
-            "GRANT SELECT, INSERT, DELETE, ALTER, VIEW DEFINITION ON OBJECT::[dbo].[daily] TO [o'neil]",
+            "GRANT SELECT, INSERT, UPDATE, DELETE, ALTER, VIEW DEFINITION ON OBJECT::[dbo].[daily] TO [o'neil]",
         ],
     }
 
@@ -59,9 +59,9 @@ def test_mysql_to_postgresql(tmp_path: Path):
     assert granted(tmp_path, MYSQL, POSTGRESQL) == {
         "source": ["GRANT SELECT, SHOW VIEW, TRIGGER ON `sales`.`daily` TO 'loader'"],
         "target": [
-            'GRANT CREATE ON DATABASE "uat" TO "loader"',
+            'GRANT CREATE, TEMPORARY ON DATABASE "uat" TO "loader"',
             'GRANT USAGE, CREATE ON SCHEMA "public" TO "loader"',
-            'GRANT SELECT, INSERT, DELETE ON "public"."daily" TO "loader"',
+            'GRANT SELECT, INSERT, UPDATE, DELETE ON "public"."daily" TO "loader"',
         ],
     }
 

@@ -88,7 +88,8 @@ class Dimension:
         if latest:
             close = "UPDATE customers SET islatest = %s WHERE id = %s AND region = %s"
             sides.do(self.source, close, False, id_, region)
-        sides.do(self.source, "INSERT INTO customers VALUES (%s, %s, %s, %s, %s)", id_, region, name, moment, latest)
+        insert = "INSERT INTO customers (id, region, name, lastmodified, islatest) VALUES (%s, %s, %s, %s, %s)"
+        sides.do(self.source, insert, id_, region, name, moment, latest)
 
     def in_source(self, statement: str, *values: object) -> None:
         sides.do(self.source, statement, *values)
@@ -271,10 +272,34 @@ def test_flags_that_tell_no_history_are_found_and_repaired(dimension: Dimension)
 def test_a_testers_version_is_told_about(dimensions: Callable[[str, str], Dimension]):
     dimension = dimensions("postgresql", "mysql")
     dimension.run()
-    dimension.in_target("INSERT INTO customers VALUES (77, 'EU', 'mine', %s, false)", ago(50))
+    dimension.in_target("INSERT INTO customers VALUES (77, 'EU', 'mine', %s, false)", ago(85))
     assert any("somebody added 1" in text for text in dimension.warnings())
     found = dimension.tidegate().verify()
     assert "1 versions only in the target (77, EU" in found.findings[0].what
+    report = dimension.tidegate().repair()
+    assert report.steps[-1].why.endswith("0 versions inserted, 0 changed, 0 superseded, 1 removed")
+    dimension.assert_equal()
+
+
+def test_a_text_may_say_which_version_holds(dimension: Dimension):
+    dimension.in_source("ALTER TABLE customers ADD active varchar(1)")
+    dimension.in_source("UPDATE customers SET active = CASE WHEN name = 'first' THEN 'N' ELSE 'Y' END")
+    dimension.in_source("UPDATE customers SET active = 'Y' WHERE name IS NULL")
+    dimension.settings["flag_column"] = "active"
+    with pytest.raises(RunFailed, match="which text says that a version holds is not known"):
+        dimension.run()
+    dimension.settings |= {"latest_value": "Y", "superseded_value": "N", "outside": ["islatest"]}
+    dimension.run()
+    dimension.came(1, 20, "third")
+    dimension.in_source("UPDATE customers SET active = CASE WHEN name = 'third' THEN 'Y' ELSE 'N' END WHERE id = 1")
+    dimension.run()
+    said = "SELECT name, active FROM customers WHERE id = 1 ORDER BY lastmodified"
+    assert ask(dimension.target, said) == [("first", "N"), ("second", "N"), ("third", "Y")]
+    assert dimension.tidegate().verify().outcome == "equal"
+    dimension.came(1, 10, "fourth")
+    dimension.in_source("UPDATE customers SET active = '?' WHERE name = 'fourth'")
+    with pytest.raises(RunFailed, match="neither 'Y' nor 'N'"):
+        dimension.run()
 
 
 # Keys and flags

@@ -135,7 +135,8 @@ class _Planner:
         loads = [self._load(batch, file, why) for batch, file, why in self._to_load()]
         land = self._land()
         if land is not None:
-            loads.append(Load(land.value, land.why, 1, land.rows))
+            exact = bool(self.asked.reload) and not self.seen.is_whole
+            loads.append(Load(land.value, land.why, 1, land.rows, exact=exact))
         return [*([land] if land else []), *loads, *self._notices()]
 
     # The lake
@@ -250,6 +251,6 @@ class _Planner:
         raise ForeignTarget(
             f"The target holds {seen.held:,} versions that no ledger knows.",
             "Nothing was written.",
-            "`tidegate run --reload` brings what is missing and settles the flags of what it touches; nothing is"
-            " deleted.",
+            "`tidegate adopt` takes them over, and the next run brings what is missing and settles the flags of what it"
+            " touches; `tidegate run --reload` does so at once. Nothing is deleted.",
         )

@@ -57,6 +57,8 @@ class VersionLoad(Unit):
     recompute: bool = False
     wins: bool = True
     """Whether it was read later than everything that was loaded."""
+    exact: bool = False
+    """What the target has besides, between the marks of the file, leaves it: a repair asks for that."""
     made: Made | None = None
     """Versions are made here of a plain source's rows."""
     parts: int = 1
@@ -127,14 +129,17 @@ class _Counts:
     changed: int = 0
     closed: int = 0
     opened: int = 0
+    removed: int = 0
 
     @property
     def any(self) -> int:
-        return self.inserted + self.changed + self.closed + self.opened
+        return self.inserted + self.changed + self.closed + self.opened + self.removed
 
     def __str__(self) -> str:
         reopened = f", {self.opened:,} reopened" if self.opened else ""
-        return f"{self.inserted:,} versions inserted, {self.changed:,} changed, {self.closed:,} superseded{reopened}"
+        removed = f", {self.removed:,} removed" if self.removed > 0 else ""
+        told = f"{self.inserted:,} versions inserted, {self.changed:,} changed, {self.closed:,} superseded"
+        return told + reopened + removed
 
 
 def _part(work: VersionLoad, batches: Batches, part: int) -> Batches:
@@ -206,8 +211,15 @@ class _Change:
             recompute=work.recompute,
             collapses=made is not None,
             absent_end_at=moment(work.read_at) if closes else None,
+            all_between=self._between() if work.exact else None,
         )
         return decide(batch, self._timeline, rules)
+
+    def _between(self) -> tuple[pa.Scalar | None, pa.Scalar | None]:
+        from tidegate.rows.made import mark_of
+
+        window, type_ = json.loads(self._work.entry.newest or "{}"), self._timeline.marks.type
+        return mark_of(window.get("after"), type_), mark_of(window.get("upto"), type_)
 
     def _versions(self, batches: Iterator[pa.RecordBatch]) -> Versions:
         from tidegate.rows.arrow import arrow_schema
@@ -232,9 +244,8 @@ class _Change:
         import pyarrow as pa
 
         request, made = self._work.request, self._work.made
-        if (made is not None and made.closes_absent) or not int(
-            str(self._session.query(count_rows(request.table))[0][0])
-        ):
+        is_empty = not int(str(self._session.query(count_rows(request.table))[0][0]))
+        if is_empty or self._work.exact or (made is not None and made.closes_absent):
             return request
         columns = self._work.columns(self._form.keys)
         hashes = np.stack([batch.column(name) for name in ("key1", "key2")], axis=1)
@@ -341,14 +352,14 @@ class _Change:
         execute = self._session.execute
         if self._closed is not None:
             total.closed += execute(update_staged(table, self._closed, group, flag))
-        if self._again is not None:
-            execute(delete_staged(table, self._again, group))
+        removed = execute(delete_staged(table, self._again, group)) if self._again is not None else 0
         if self._changed is not None:
             total.changed += execute(update_staged(table, self._changed, group, self._work.columns(self._others)))
         fresh, written = int(self._decision.fresh.sum()), self._insert()
         if written != fresh + self._rewritten:
             raise refused(self._work, f"{fresh + self._rewritten:,} rows were sent, the server took {written:,}")
         total.inserted += fresh
+        total.removed += removed - self._rewritten
         if self._opened is not None:
             total.opened += execute(update_staged(table, self._opened, group, flag))
 

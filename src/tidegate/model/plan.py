@@ -47,6 +47,8 @@ class Load:
     """The target has rows that no ledger speaks of: compare, and only record when they are equal."""
     is_newest: bool = True
     """Nothing that was read later is in the target: what this says of a row wins."""
+    exact: bool = False
+    """What the target has besides leaves it, because a repair was asked for."""
 
 
 @dataclass(frozen=True)

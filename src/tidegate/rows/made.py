@@ -20,5 +20,14 @@ def moment(read_at: str) -> pa.Scalar:
     return pa.scalar(datetime.fromisoformat(read_at).replace(tzinfo=None), pa.timestamp("us"))
 
 
+def mark_of(text: str | None, type_: pa.DataType) -> pa.Scalar | None:
+    """A mark as a value of its column."""
+    if text is None:
+        return None
+    if pa.types.is_timestamp(type_):
+        return pa.scalar(text).cast(pa.timestamp("us")).cast(type_)
+    return pa.scalar(text).cast(type_)
+
+
 def _repeated(value: pa.Scalar, field: pa.Field, count: int) -> pa.Array:
     return pa.repeat(value.cast(field.type), count)

@@ -14,6 +14,7 @@ content does not count. From this follow, whatever the order in which batches ar
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +24,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tidegate.errors import ValueProblem
 from tidegate.model.receipt import Receipt
 from tidegate.rows.differences import EXAMPLES, Mask
 from tidegate.rows.hashing import hash_rows, sum_of
@@ -60,9 +62,17 @@ class Form:
         return holds & ~np.asarray(self._truths(batch.column(self.tombstone))) if self.tombstone else holds
 
     def _truths(self, said: pa.Array) -> pa.Array:
-        if not pa.types.is_boolean(said.type):
-            said = pc.equal(said, self._said(True, said.type))
-        return pc.fill_null(said, False)
+        if pa.types.is_boolean(said.type):
+            return pc.fill_null(said, False)
+        yes, no = (pc.fill_null(pc.equal(said, self._said(truth, said.type)), False) for truth in (True, False))
+        unknown = said.filter(pc.invert(pc.or_(pc.or_(yes, no), said.is_null())))
+        if len(unknown):
+            raise ValueProblem(
+                f"A flag says {str(unknown[0])!r}, which is neither {self.latest!r} nor {self.superseded!r}.",
+                "Nothing was loaded; the target keeps what it had.",
+                "Correct `latest_value` and `superseded_value`, or these rows.",
+            )
+        return yes
 
     def spelled(self, truths: npt.NDArray[np.bool_], type_: pa.DataType) -> pa.Array:
         """As the column says it."""
@@ -180,6 +190,8 @@ class Rules:
     """A version that says nothing new is none."""
     absent_end_at: pa.Scalar | None = None
     """The batch is all that there is: keys that it lacks ended then."""
+    all_between: tuple[pa.Scalar | None, pa.Scalar | None] | None = None
+    """The batch is all that there is between these marks, both included: what it lacks of them leaves."""
 
 
 def decide(batch: Versions, timeline: Versions, rules: Rules) -> Decision:
@@ -194,11 +206,27 @@ def decide(batch: Versions, timeline: Versions, rules: Rules) -> Decision:
     own = timeline.flags.copy()
     if rules.wins:
         own[theirs] = batch.flags[matched]
-    stays = np.setdiff1d(np.arange(timeline.rows), replaced)
+    surplus = _surplus(timeline, theirs, replaced, rules)
+    stays = np.setdiff1d(np.arange(timeline.rows), np.concatenate([replaced, surplus]))
     written = np.concatenate([replacing, fresh])
     all_of_it = _Together.of(batch, timeline, written, stays, own)
     order = all_of_it.ordered(rules)
-    return _arranged(batch, timeline, fresh, replacing, replaced, stays, order)
+    decision = _arranged(batch, timeline, fresh, replacing, replaced, stays, order)
+    return dataclasses.replace(decision, gone=np.concatenate([decision.gone, surplus]))
+
+
+def _surplus(timeline: Versions, theirs: Places, replaced: Places, rules: Rules) -> Places:
+    """Versions between the marks that the batch does not have."""
+    if rules.all_between is None:
+        return np.zeros(0, np.int64)
+    low, high = rules.all_between
+    inside = np.ones(timeline.rows, bool)
+    if low is not None:
+        inside &= np.asarray(pc.greater_equal(timeline.marks, low))
+    if high is not None:
+        inside &= np.asarray(pc.less_equal(timeline.marks, high))
+    inside[theirs] = inside[replaced] = False
+    return np.flatnonzero(inside)
 
 
 def _unlike_aside(batch: Versions, timeline: Versions, matched: Places, theirs: Places) -> Mask:

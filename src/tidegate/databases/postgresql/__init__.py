@@ -124,13 +124,17 @@ class Postgresql(Database):
         login = Name.of(self.connection.user or "the_login")
         schemas = sorted({table.schema for table in tables})
         return [
-            sql("GRANT CREATE ON DATABASE {place} TO {login}", place=Name.of(self.connection.database), login=login),
+            sql(
+                "GRANT CREATE, TEMPORARY ON DATABASE {place} TO {login}",
+                place=Name.of(self.connection.database),
+                login=login,
+            ),
             *(
                 sql("GRANT USAGE, CREATE ON SCHEMA {schema} TO {login}", schema=Name.of(one), login=login)
                 for one in schemas
             ),
             *(
-                sql("GRANT SELECT, INSERT, DELETE ON {table} TO {login}", table=Name.of(one), login=login)
+                sql("GRANT SELECT, INSERT, UPDATE, DELETE ON {table} TO {login}", table=Name.of(one), login=login)
                 for one in tables
             ),
         ]

@@ -186,7 +186,7 @@ class SqlServer(Database):
                 sql("GRANT ALTER ON SCHEMA::{schema} TO {login}", schema=Name.of(schema), login=login)
                 for schema in schemas
             ),
-            *(self._grant("SELECT, INSERT, DELETE, ALTER, VIEW DEFINITION", table) for table in tables),
+            *(self._grant("SELECT, INSERT, UPDATE, DELETE, ALTER, VIEW DEFINITION", table) for table in tables),
         ]
 
     def _grant(self, rights: str, table: TableName) -> Sql:

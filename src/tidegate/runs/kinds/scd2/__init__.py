@@ -89,8 +89,9 @@ class Scd2Kind(TableKind):
                 unit,
                 made=made,
                 wins=step.is_newest,
+                exact=step.exact,
                 # Only all keys together tell which are gone.
-                parts=-(-rows // size) or 1 if size and not (made and made.closes_absent) else 1,
+                parts=-(-rows // size) or 1 if size and not step.exact and not (made and made.closes_absent) else 1,
             ),
             lake=work.lake,
             path=path,

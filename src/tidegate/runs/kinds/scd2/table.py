@@ -138,6 +138,7 @@ def resolve(settings: Scd2Table, catalogs: Catalogs) -> VersionTable:
         made = start, end, flag = _made(settings, mark)
         shape = _with_versions(settings, shape, made, keys, catalogs)
     assert start is not None
+    _require_words_for_a_text(settings, flag)
     known = {start.name, *keys, *version_key, *outside, *tombstone, *(one.name for one in (flag, end) if one)}
     found = compared(settings, shape, catalogs, start, as_they_are=known, deletes=False)
     _require_them_to_travel(settings, found, known)
@@ -184,6 +185,17 @@ def _flag(settings: Scd2Table, shape: Shape) -> Column | None:
             "Name it as `flag_column`.",
         )
     return usual
+
+
+def _require_words_for_a_text(settings: Scd2Table, flag: Column | None) -> None:
+    """Which text means yes is in no catalog."""
+    said = {"latest_value", "superseded_value"} <= settings.model_fields_set
+    if flag is not None and flag.holds.rests_as in ("string", "text") and not said:
+        raise ConfigError(
+            f"{settings.name}: {flag.name} is {flag.type}, and which text says that a version holds is not known.",
+            UNTOUCHED,
+            "Name both as `latest_value` and `superseded_value`: Y and N, for instance.",
+        )
 
 
 def _end(settings: Scd2Table, shape: Shape) -> Column | None:
