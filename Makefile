@@ -10,7 +10,7 @@ AT_ONCE := -n 2 --dist loadfile --no-loadscope-reorder
 LOCAL_SQLSERVER := sqlserver://sa:$${TIDEGATE_SQLSERVER_PASSWORD:-Tidegate-local-1}@127.0.0.1:14330/master?TrustServerCertificate=yes
 NEED_SQLSERVER := tests/conformance/test_sqlserver_journeys.py tests/stories/test_sqlserver.py tests/sql
 
-.PHONY: help install demo test test-quick test-sqlserver lint format golden lock clean
+.PHONY: help install demo test test-all test-quick test-sqlserver lint format golden lock clean
 
 # Paths are relative, so that a folder with spaces in its name works.
 VENV := .venv
@@ -33,6 +33,9 @@ demo: $(STAMP) ## Watch Tidegate work on an embedded PostgreSQL: no server, no c
 
 test: lint ## Lint, then run every test
 	$(BIN)/python -m pytest $(AT_ONCE)
+
+test-all: lint ## The same on every pair of databases, with more kills
+	TIDEGATE_ALL_PAIRS=1 TIDEGATE_KILLS=20 $(BIN)/python -m pytest $(AT_ONCE)
 
 test-quick: $(STAMP) ## Run the tests that need no Spark
 	$(BIN)/python -m pytest $(AT_ONCE) -m "not spark and not slow"

@@ -14,6 +14,7 @@ import pytest
 
 from kit import sides
 from kit.mariadb import MariaDb
+from kit.pairs import PAIRS
 from kit.sides import ask
 from tidegate import Tidegate
 from tidegate.errors import RunFailed
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.postgres, pytest.mark.mysql, pytest.mark.spark]
 
-PAIRS = [(source, target) for source in ("postgresql", "mysql") for target in ("postgresql", "mysql")]
 CREATE = "CREATE TABLE products (code varchar(8) PRIMARY KEY, price decimal(10,2), changed {moment} NOT NULL)"
 MOMENTS = {"postgresql": "timestamp(6)", "mysql": "datetime(6)", "sqlserver": "datetime2(6)"}
 NOW = datetime.now(timezone.utc).replace(tzinfo=None, microsecond=0)

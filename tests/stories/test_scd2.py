@@ -13,6 +13,7 @@ import pytest
 
 from kit import sides
 from kit.mariadb import MariaDb
+from kit.pairs import PAIRS
 from kit.sides import ask
 from tidegate import Tidegate
 from tidegate.errors import RunFailed
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.postgres, pytest.mark.mysql, pytest.mark.spark]
 
-PAIRS = [(source, target) for source in ("postgresql", "mysql") for target in ("postgresql", "mysql")]
 # The usual names of mark and flag, but for their case.
 CREATE = (
     "CREATE TABLE customers (id int NOT NULL, region varchar(5) NOT NULL, name varchar(40),"

@@ -15,6 +15,7 @@ import pytest
 
 from kit import sides
 from kit.mariadb import MariaDb
+from kit.pairs import PAIRS
 from kit.sides import ask
 from tidegate import Tidegate
 from tidegate.errors import RunFailed
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.postgres, pytest.mark.mysql, pytest.mark.spark]
 
-PAIRS = [(source, target) for source in ("postgresql", "mysql") for target in ("postgresql", "mysql")]
 CREATE = "CREATE TABLE currencies (code varchar(3) NOT NULL, name varchar(40), rate decimal(20,10), PRIMARY KEY (code))"
 ROWS = [("CHF", "Franken", "0.9431000000"), ("EUR", "Euro", "1.0000000000"), ("XXX", None, None), ("usd", "", "0.1")]
 

@@ -161,7 +161,7 @@ def cut(rows: list[Row], seed: int) -> list[list[Row]]:
 
 @pytest.mark.parametrize("recompute", [False, True], ids=["flags of the source", "flags recomputed"])
 @given(rows=st.lists(versions, max_size=25).map(one_flag_each), seed=st.integers(0, 2**32))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_any_cut_in_any_order_ends_in_the_same_table(recompute, rows, seed):
     target = Target(recompute=recompute)
     for batch in cut(rows, seed):
@@ -305,7 +305,7 @@ states = st.lists(
 
 
 @given(states=states, seed=st.integers(0, 2**32))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_made_versions_tell_what_was_so_however_it_was_cut(states, seed):
     """In the order of time, as a mark reads them, in batches of any size that repeat what was read before."""
     dice = random.Random(seed)
@@ -319,7 +319,7 @@ def test_made_versions_tell_what_was_so_however_it_was_cut(states, seed):
 
 
 @given(states=states, seed=st.integers(0, 2**32))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_made_versions_are_a_history_in_any_order(states, seed):
     """What says nothing new leaves no trace, so what comes late may find less than there was; a history it stays."""
     dice, target = random.Random(seed), MadeTarget()
