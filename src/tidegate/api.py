@@ -30,6 +30,7 @@ from tidegate.ops.forget import forget
 from tidegate.ops.init import propose_file
 from tidegate.plugins import database
 from tidegate.runs.executor import Executor, Places
+from tidegate.runs.frames import land_versions
 from tidegate.runs.listener import Boundary, Listener
 from tidegate.runs.planned import as_plan
 from tidegate.runs.status import status_of
@@ -141,6 +142,12 @@ class Tidegate:
             return Request(between=(low, high))
 
         return self._checked(self._executor().execute(self._chosen([table]), ask, verb="backfill"), check)
+
+    def load_versions(self, table: str, frame: Any, check: bool = True) -> RunReport:
+        """Rows of a DataFrame (Spark, pandas or Arrow) as one more batch of a table of versions: into the lake, and by
+        a run, which takes what else is due too, into the target."""
+        land_versions(self._places, self._chosen([table])[0], frame)
+        return self._checked(self._executor().execute(self._chosen([table]), verb="load"), check)
 
     # Now and then
 
@@ -275,6 +282,9 @@ class TableSync:
 
     def backfill(self, from_: object, to: object, check: bool = True) -> RunReport:
         return self._project.backfill(self.name, from_, to, check)
+
+    def load_versions(self, frame: Any, check: bool = True) -> RunReport:
+        return self._project.load_versions(self.name, frame, check)
 
     def adopt(self, *, check: bool = True) -> RunReport:
         return self._project.adopt(self.name, check=check)

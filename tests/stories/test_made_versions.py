@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
+from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 
 from kit import sides
@@ -17,7 +19,7 @@ from kit.mariadb import MariaDb
 from kit.pairs import PAIRS
 from kit.sides import ask
 from tidegate import Tidegate
-from tidegate.errors import RunFailed
+from tidegate.errors import ConfigError, RunFailed
 from tidegate.model.plan import Notice
 
 if TYPE_CHECKING:
@@ -135,7 +137,7 @@ def test_a_change_makes_a_version_and_a_touch_does_not(plain: Plain):
     plain.put("a", 2, 30)
     plain.put("b", None, 30)  # touched, and the same
     report = plain.run()
-    assert report.steps[-1].why.endswith("1 versions inserted, 0 changed, 1 superseded")
+    assert report.steps[-1].why.endswith("1 version inserted, 0 changed, 1 superseded")
     assert plain.told() == [("a", 1, False), ("a", 2, True), ("b", None, True)]
     assert plain.history()[0][3] == ago(30)
     plain.assert_a_history()
@@ -174,7 +176,7 @@ def test_what_left_stays_unless_it_is_to_be_closed(plains: Callable[[str, str], 
     assert plain.told() == [("a", 1, True), ("b", None, True)]
     report = plain.tidegate().verify()
     assert (report.outcome, report.findings[0].severity) == ("equal", "note")
-    assert "1 keys that hold left the source (b" in report.findings[0].what
+    assert "1 key holding that left the source (b" in report.findings[0].what
 
 
 def test_a_history_that_was_lost_is_made_again_from_the_lake(plain: Plain):
@@ -200,6 +202,30 @@ def test_late_news_find_their_place(plains: Callable[[str, str], Plain]):
     plain.run()
     assert plain.told()[:3] == [("a", 1, False), ("a", 2, False), ("a", 3, True)]
     assert plain.history()[1][3] == ago(10)
+
+
+@pytest.mark.parametrize("kind", ["arrow", "pandas", "spark"])
+def test_a_data_frame_is_one_more_batch(plains: Callable[[str, str], Plain], kind):
+    plain = plains("postgresql", "mysql")
+    plain.settings["mark_column"] = "changed"
+    plain.run()
+    rows = {"code": ["a", "z"], "price": [Decimal("9.99"), None], "changed": [ago(60), ago(50)]}
+    types = [("code", pa.string()), ("price", pa.decimal128(10, 2)), ("changed", pa.timestamp("us"))]
+    table = pa.table(rows, schema=pa.schema(types))
+    frame: Any = table if kind == "arrow" else table.to_pandas()
+    if kind == "spark":
+        frame = plain.spark.createDataFrame(frame, "code string, price decimal(10,2), changed timestamp_ntz")
+    report = plain.tidegate().load_versions("products", frame)
+    assert report.steps[-1].why.endswith("2 versions inserted, 0 changed, 1 superseded")
+    assert plain.told() == [("a", 1, False), ("a", 9.99, True), ("b", None, True), ("z", None, True)]
+    again = plain.tidegate().load_versions("products", frame)
+    assert {step.outcome for step in again.steps} == {"skipped"}
+    assert plain.steps() == []
+    plain.put("b", 5, 10)
+    plain.run()
+    assert plain.told()[2:4] == [("b", None, False), ("b", 5, True)]
+    with pytest.raises(ConfigError, match="differ in the columns price"):
+        plain.tidegate().load_versions("products", table.drop(["price"]))
 
 
 def test_a_target_needs_columns_for_versions(plains: Callable[[str, str], Plain]):
@@ -234,8 +260,6 @@ def test_other_names_and_a_source_that_has_them_already(plains: Callable[[str, s
     ],
 )
 def test_what_cannot_be_is_refused_at_once(plains: Callable[[str, str], Plain], settings, told):
-    from tidegate.errors import ConfigError
-
     plain = plains("postgresql", "postgresql")
     plain.settings |= settings
     with pytest.raises(ConfigError, match=told):

@@ -195,7 +195,7 @@ def test_the_first_run_takes_what_it_is_told(dimensions: Callable[[str, str], Di
     dimension.in_source("UPDATE customers SET lastmodified = lastmodified - INTERVAL 40 DAY")
     dimension.came(3, 5)
     dimension.settings |= {"initial_load": initial_load, "initial_load_days": 30}
-    left_out = [text for text in dimension.warnings() if "are older than the window and left out" in text]
+    left_out = [text for text in dimension.warnings() if "that still hold, older than the window: left out" in text]
     assert [text.split()[0] for text in left_out] == (["3"] if initial_load == "window" else [])
     dimension.run()
     held = dimension.held(dimension.target)
@@ -262,9 +262,9 @@ def test_flags_that_tell_no_history_are_found_and_repaired(dimension: Dimension)
     found = dimension.tidegate().verify()
     assert found.exit_code == 3
     told = " ".join(finding.what for finding in found.findings)
-    assert "1 keys have more than one version that holds (1, EU" in told
-    assert "1 versions hold although newer ones are there (1, EU" in told
-    assert "1 versions hold in the source alone (2, US" in told
+    assert "1 key with more than one version holding (1, EU" in told
+    assert "1 version holding although newer ones are there (1, EU" in told
+    assert "1 version holding in the source alone (2, US" in told
     dimension.tidegate().repair()
     dimension.assert_equal()
 
@@ -275,7 +275,7 @@ def test_a_testers_version_is_told_about(dimensions: Callable[[str, str], Dimens
     dimension.in_target("INSERT INTO customers VALUES (77, 'EU', 'mine', %s, false)", ago(85))
     assert any("somebody added 1" in text for text in dimension.warnings())
     found = dimension.tidegate().verify()
-    assert "1 versions only in the target (77, EU" in found.findings[0].what
+    assert "1 version only in the target (77, EU" in found.findings[0].what
     report = dimension.tidegate().repair()
     assert report.steps[-1].why.endswith("0 versions inserted, 0 changed, 0 superseded, 1 removed")
     dimension.assert_equal()
@@ -385,7 +385,7 @@ def test_what_is_outside_of_a_version_follows_the_source(dimension: Dimension):
     )
     dimension.in_source("UPDATE customers SET islatest = %s WHERE id = 1 AND name <> 'x'", False)
     report = dimension.run()
-    assert report.steps[-1].why.endswith("1 versions inserted, 2 changed, 1 superseded")
+    assert report.steps[-1].why.endswith("1 version inserted, 2 changed, 1 superseded")
     assert ask(dimension.target, "SELECT grade FROM customers WHERE id = 2") == [(7,), (7,)]
     assert ask(dimension.target, ends) == [(ago(100), ago(90)), (ago(90), ago(70)), (ago(70), None)]
     assert not any(row[4] for row in dimension.held(dimension.target) if row[0] == 1)
@@ -426,7 +426,7 @@ def test_a_target_that_was_there_before_is_adopted(dimensions: Callable[[str, st
     dimension = dimensions("postgresql", "postgresql")
     dimension.in_target(CREATE.format(**TYPES["postgresql"]))
     dimension.in_target("INSERT INTO customers VALUES (1, 'EU', 'first', %s, true)", ago(100))
-    with pytest.raises(RunFailed, match="1 versions that no ledger knows"):
+    with pytest.raises(RunFailed, match="1 version that no ledger knows"):
         dimension.run()
     dimension.tidegate().adopt()
     dimension.run()

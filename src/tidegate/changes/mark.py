@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from tidegate.errors import ForeignTarget
 from tidegate.model.evidence import LakeFile, LedgerEntry, PartitionEvidence
+from tidegate.model.names import counted
 from tidegate.model.plan import RELOAD, Land, Load, Notice, Request, Step
 from tidegate.model.scope import Scope
 from tidegate.model.values import Kind, Value
@@ -41,10 +42,13 @@ class Window:
     held: int | None = None
     """How many rows the target had when it was loaded."""
     read_at: str = ""
+    is_given: bool = False
+    """Somebody handed its rows in: it says nothing of the source."""
 
     def to_json(self) -> str:
         marks = {name: value and value.text for name, value in self.marks.items()}
-        return json.dumps({**marks, "tail": self.tail, "held": self.held, "read_at": self.read_at})
+        facts = {"tail": self.tail, "held": self.held, "read_at": self.read_at, "is_given": self.is_given}
+        return json.dumps({**marks, **facts})
 
     @property
     def marks(self) -> dict[str, Value | None]:
@@ -57,7 +61,13 @@ class Window:
             name: None if stored.get(name) is None else Value.of(stored[name], kind)
             for name in ("after", "upto", "mark")
         }
-        return cls(**marks, tail=stored.get("tail", ""), held=stored.get("held"), read_at=stored.get("read_at", ""))
+        return cls(
+            **marks,
+            tail=stored.get("tail", ""),
+            held=stored.get("held"),
+            read_at=stored.get("read_at", ""),
+            is_given=stored.get("is_given", False),
+        )
 
 
 @dataclass(frozen=True)
@@ -228,14 +238,14 @@ class _Planner:
     def _notices(self) -> list[Step]:
         seen, notices = self.seen, list[Step]()
         if seen.nulls:
-            notices.append(Notice(f"{seen.nulls:,} rows have no mark and are never read", severity="warning"))
+            notices.append(Notice(f"{counted(seen.nulls, 'row')} without a mark: never read", severity="warning"))
         if seen.newest is None:
             notices.append(Notice("the source holds no versions", severity="warning"))
         elif not seen.is_whole and (seen.settled is None or seen.newest > seen.settled):
             text = f"marks in the future, up to {seen.newest}, are read and do not advance the mark"
             notices.append(Notice(text, severity="warning"))
         if seen.left_out:
-            text = f"{seen.left_out:,} versions that hold are older than the window and left out"
+            text = f"{counted(seen.left_out, 'version')} that still hold, older than the window: left out"
             notices.append(Notice(f"{text}; `initial_load: latest+window` takes them", severity="warning"))
         expected, held = self._expected, seen.held
         if expected is not None and held is not None and held > expected and self.rules.on_target_change != "keep":
@@ -249,7 +259,7 @@ class _Planner:
         if known or self.rules.on_target_change == "restore" or self.asked.reload_all:
             return
         raise ForeignTarget(
-            f"The target holds {seen.held:,} versions that no ledger knows.",
+            f"The target holds {counted(seen.held or 0, 'version')} that no ledger knows.",
             "Nothing was written.",
             "`tidegate adopt` takes them over, and the next run brings what is missing and settles the flags of what it"
             " touches; `tidegate run --reload` does so at once. Nothing is deleted.",

@@ -18,7 +18,7 @@ from tidegate.errors import Transient, ValueProblem
 from tidegate.interfaces import ReadRequest, Session
 from tidegate.loads._unit import Batches, Book, Loaded, ReceiptOf, Unit, enter, refused, with_entry
 from tidegate.model.columns import Column
-from tidegate.model.names import TableName
+from tidegate.model.names import TableName, counted
 from tidegate.sql.contents import count_rows
 from tidegate.sql.staged import delete_staged, update_staged, with_partner
 
@@ -138,7 +138,7 @@ class _Counts:
     def __str__(self) -> str:
         reopened = f", {self.opened:,} reopened" if self.opened else ""
         removed = f", {self.removed:,} removed" if self.removed > 0 else ""
-        told = f"{self.inserted:,} versions inserted, {self.changed:,} changed, {self.closed:,} superseded"
+        told = f"{counted(self.inserted, 'version')} inserted, {self.changed:,} changed, {self.closed:,} superseded"
         return told + reopened + removed
 
 

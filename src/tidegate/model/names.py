@@ -43,6 +43,11 @@ class TableName:
         return TableName(default_schema, self.name) if self.schema in ("", "dbo") else self
 
 
+def counted(count: int, word: str) -> str:
+    """So many of something, for people."""
+    return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"
+
+
 def staged_name(number: int) -> str:
     """A column of a stage: like no column of a user's, so that it may stand beside theirs without a prefix."""
     return f"tidegate_{number}"

@@ -25,6 +25,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidegate.errors import ValueProblem
+from tidegate.model.names import counted
 from tidegate.model.receipt import Receipt
 from tidegate.rows.differences import EXAMPLES, Mask
 from tidegate.rows.hashing import hash_rows, sum_of
@@ -238,7 +239,7 @@ def _unlike_aside(batch: Versions, timeline: Versions, matched: Places, theirs: 
 
 
 def _first_of_each(batch: Versions) -> Places:
-    """One place for rows that are there more than once; of those that differ in their flag, one that holds."""
+    """One place for rows that more than once there; of those that differ in their flag, one that holds."""
     ordered = batch.hashes.append_column("place", pa.array(np.arange(batch.rows)))
     ordered = ordered.append_column("closed", pa.array(~batch.flags))
     ordered = ordered.sort_by([("closed", "ascending"), ("place", "ascending")])
@@ -473,12 +474,12 @@ def differs(expected: pa.Table, found: Versions) -> str:
         held = held.append_column("end", _as_text(found.ends))
         expected = expected.set_column(expected.num_columns - 1, "end", _as_text(expected["end"].combine_chunks()))
     content = held.column_names
-    counted = [side.group_by(content).aggregate([([], "count_all")]) for side in (expected, held)]
-    both = counted[0].join(counted[1], content, join_type="full outer", right_suffix="_held")
+    sides = [side.group_by(content).aggregate([([], "count_all")]) for side in (expected, held)]
+    both = sides[0].join(sides[1], content, join_type="full outer", right_suffix="_held")
     here, there = (pc.fill_null(both[name], 0) for name in ("count_all", "count_all_held"))
     missing, more = pc.greater(here, there), pc.less(here, there)
     lost, added = pc.sum(missing).as_py() or 0, pc.sum(more).as_py() or 0
-    return f"{lost:,} versions are not as they should be, {added:,} should not be there" if lost + added else ""
+    return f"{counted(lost, 'version')} not as it should be, {added:,} should not be there" if lost + added else ""
 
 
 def _as_text(ends: pa.Array) -> pa.Array:
@@ -536,12 +537,12 @@ def in_agreement(
     """What of the source the target lacks, and what it has in the scope besides: (check, what, severity)."""
     missing, extra = _absent(source, held), np.intersect1d(_absent(in_scope, source), _absent(in_scope, beyond))
     if len(missing):
-        yield "receipt", f"{len(missing):,} versions missing in the target ({source.names(missing)})", "error"
+        yield "receipt", f"{counted(len(missing), 'version')} missing in the target ({source.names(missing)})", "error"
     if len(extra):
-        yield "receipt", f"{len(extra):,} versions only in the target ({in_scope.names(extra)})", "error"
+        yield "receipt", f"{counted(len(extra), 'version')} only in the target ({in_scope.names(extra)})", "error"
     twice = held.rows - len(_first_of_each(held))
     if twice:
-        yield "scd_integrity", f"{twice:,} versions are there more than once", "error"
+        yield "scd_integrity", f"{counted(twice, 'version')} more than once there", "error"
 
 
 def findings(source: Versions, beyond: Versions, held: Versions, *, recompute: bool) -> Iterator[tuple[str, str, str]]:
@@ -558,9 +559,13 @@ def findings(source: Versions, beyond: Versions, held: Versions, *, recompute: b
     closed = unlike[expected[unlike]]
     still_open = unlike[~expected[unlike]]
     if len(closed):
-        yield "scd_integrity", f"{len(closed):,} versions hold in the source alone ({source.names(closed)})", "error"
+        yield (
+            "scd_integrity",
+            f"{counted(len(closed), 'version')} holding in the source alone ({source.names(closed)})",
+            "error",
+        )
     if len(still_open):
-        what = f"{len(still_open):,} versions hold in the target alone ({source.names(still_open)})"
+        what = f"{counted(len(still_open), 'version')} holding in the target alone ({source.names(still_open)})"
         yield "scd_integrity", what, "error"
 
 
@@ -575,16 +580,16 @@ def made_in_agreement(source: Versions, held: Versions, *, closes_absent: bool) 
     other = both.filter(pc.and_(pc.and_(here, there), pc.fill_null(unlike, False)))["place"].to_numpy()
     left = both.filter(pc.and_(there, pc.invert(here)))["place_held"].to_numpy()
     if len(missing):
-        yield "receipt", f"{len(missing):,} keys have no version that holds ({source.names(missing)})", "error"
+        yield "receipt", f"{counted(len(missing), 'key')} without a version holding ({source.names(missing)})", "error"
     if len(other):
         yield (
             "receipt",
-            f"{len(other):,} versions that hold say otherwise than the source ({source.names(other)})",
+            f"{counted(len(other), 'version')} holding, unlike what the source says ({source.names(other)})",
             "error",
         )
     if len(left):
         severity = "error" if closes_absent else "note"
-        yield "receipt", f"{len(left):,} keys that hold left the source ({held.names(left)})", severity
+        yield "receipt", f"{counted(len(left), 'key')} holding that left the source ({held.names(left)})", severity
 
 
 def _states(side: Versions, places: Places) -> pa.Table:
@@ -596,16 +601,24 @@ def history(held: Versions) -> Iterator[tuple[str, str, str]]:
     """What the flags of a timeline do not tell as they should, whatever the source says."""
     more = _repeated_keys(held, np.flatnonzero(held.flags))
     if len(more):
-        yield "scd_integrity", f"{len(more):,} keys have more than one version that holds ({held.names(more)})", "error"
+        yield (
+            "scd_integrity",
+            f"{counted(len(more), 'key')} with more than one version holding ({held.names(more)})",
+            "error",
+        )
     stale = np.flatnonzero(held.flags & ~_newest_of_each(held))
     if len(stale):
-        what = f"{len(stale):,} versions hold although newer ones are there ({held.names(stale)})"
+        what = f"{counted(len(stale), 'version')} holding although newer ones are there ({held.names(stale)})"
         yield "scd_integrity", what, "error"
     late, early = _ends_beside_the_next(held)
     if len(late):
-        yield "scd_integrity", f"{len(late):,} versions end after the next begins ({held.names(late)})", "error"
+        yield (
+            "scd_integrity",
+            f"{counted(len(late), 'version')} ending after the next begins ({held.names(late)})",
+            "error",
+        )
     if len(early):
-        yield "gaps", f"{len(early):,} versions end before the next begins ({held.names(early)})", "note"
+        yield "gaps", f"{counted(len(early), 'version')} ending before the next begins ({held.names(early)})", "note"
 
 
 def _ends_beside_the_next(side: Versions) -> tuple[Places, Places]:
@@ -633,8 +646,8 @@ def _absent(side: Versions, other: Versions) -> Places:
 
 def _repeated_keys(side: Versions, places: Places) -> Places:
     chosen = side.hashes.select(_KEY).take(pa.array(places)).append_column("place", pa.array(places))
-    counted = chosen.group_by(_KEY).aggregate([("place", "count"), ("place", "min")])
-    return np.sort(counted.filter(pc.greater(counted["place_count"], 1))["place_min"].to_numpy())
+    keys = chosen.group_by(_KEY).aggregate([("place", "count"), ("place", "min")])
+    return np.sort(keys.filter(pc.greater(keys["place_count"], 1))["place_min"].to_numpy())
 
 
 def _newest_of_each(side: Versions) -> Mask:

@@ -27,7 +27,8 @@ def look(table: VersionTable, at: Witnesses) -> MarkEvidence:
     # What was adopted says nothing of how far the target reaches.
     loaded = {batch: entry for batch, entry in entries.items() if entry.kind == "loaded"}
     in_ledger = {batch: _window(table, entry.newest) for batch, entry in loaded.items()}
-    in_lake = {batch: _window(table, file.window, file) for batch, file in files.items() if not file.broken}
+    usable = {batch: _window(table, file.window, file) for batch, file in files.items() if not file.broken}
+    in_lake = {batch: window for batch, window in usable.items() if not window.is_given}
     declared = at.ledger.scope(table.ledger_name) if at.ledger else None
     kept = at.lake.kept_scope(table.lake_table, at.target_place)
     scope = declared or (Scope.from_json(kept) if kept else None)
@@ -70,8 +71,9 @@ def _by_mark(table: VersionTable, source: Session, seen: MarkEvidence) -> MarkEv
 
 
 def _as_a_whole(table: VersionTable, source: Session, seen: MarkEvidence) -> MarkEvidence:
-    last = max(seen.lake.items(), default=None)
-    receipt = receipt_of(source, table.from_source(None).with_text(last[1].text_columns if last else ()))
+    last = max(seen.in_lake, default=None)
+    text_columns = seen.lake[last].text_columns if last is not None else ()
+    receipt = receipt_of(source, table.from_source(None).with_text(text_columns))
     return replace(seen, is_whole=True, newest=ALL, settled=ALL, tail=receipt.as_text(), rows=receipt.rows)
 
 
@@ -89,7 +91,7 @@ def _window(table: VersionTable, text: str | None, file: LakeFile | None = None)
     window = Window.from_json(text or "{}", table.marks_of)
     if file is None:
         return window
-    return Window(window.after, window.upto, window.mark, tail=file.newest or "", read_at=file.read_at)
+    return replace(window, tail=file.newest or "", read_at=file.read_at)
 
 
 def _clock(table: VersionTable, source: Session) -> Value | None:
