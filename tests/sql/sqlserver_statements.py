@@ -15,7 +15,7 @@ from tidegate.model.columns import Column
 from tidegate.model.types import Type
 from tidegate.model.values import Kind, Value
 from tidegate.rows.arrow import arrow_type
-from tidegate.sql import partitions
+from tidegate.sql import marks, partitions
 
 CODE_PAGE = "varchar(20) COLLATE Latin1_General_CI_AS"
 
@@ -92,6 +92,12 @@ VALUES = (
 )
 
 SQLSERVER: dict[str, Statement] = {
+    "mark_clock_of_row_versions": Statement(
+        lambda session: session.query(session.database.clock(typed("rv", "timestamp")))
+    ),
+    "mark_window_of_row_versions": Statement(
+        lambda session: session.query(marks.tail(ODD, typed("rv", "timestamp"), Value.of(2001, Kind.INTEGER)))
+    ),
     "session_room": Statement(lambda session: session.room(), answers={"dm_db_log_space_usage": [("FULL", 1024, 100)]}),
     "session_identity_of_group": Statement(lambda session: session.identity()),
     "session_export_snapshot_not_allowed": Statement(

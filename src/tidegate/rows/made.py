@@ -24,6 +24,8 @@ def mark_of(text: str | None, type_: pa.DataType) -> pa.Scalar | None:
     """A mark as a value of its column."""
     if text is None:
         return None
+    if pa.types.is_binary(type_):  # a row version, which the server counts in eight bytes
+        return pa.scalar(int(text).to_bytes(8, "big"), type_)
     if pa.types.is_timestamp(type_):
         return pa.scalar(text).cast(pa.timestamp("us")).cast(type_)
     return pa.scalar(text).cast(type_)

@@ -102,7 +102,10 @@ class SqlServer(Database):
         return types.partition_kind(column)
 
     def clock(self, mark: Column) -> Sql | None:
-        """A time without an offset is that of the server."""
+        """A time without an offset is that of the server. Of row versions those count below which no open transaction
+        can still write: they are handed out before they are committed."""
+        if types.bare(mark.type) in ("timestamp", "rowversion"):
+            return sql("SELECT CONVERT(nvarchar(20), CONVERT(bigint, MIN_ACTIVE_ROWVERSION()) - 1)")
         if mark.holds.family not in ("timestamp", "ticks", "minutes", "date"):
             return None
         now = sql("CONVERT({type}, SYSDATETIME())", type=raw(mark.type))

@@ -121,7 +121,7 @@ class Scd2Kind(TableKind):
         upto = mark.reach(seen.in_ledger.values(), floor)
         known = max((batch, seen.ledger[batch]) for batch in seen.in_ledger or seen.ledger)[1]
         later = marks.beyond(table.mark, upto) if table.mark is not None and upto is not None else None
-        in_scope = None if table.mark is None else marks.between(table.in_target(table.mark), floor, None)
+        in_scope = marks.between(table.in_target(table.source_mark), floor, None) if table.sorts_alike else None
         return CompareVersions(
             source=work.source,
             target=work.target,

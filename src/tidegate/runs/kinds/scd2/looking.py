@@ -107,7 +107,7 @@ def _newest(table: VersionTable, source: Session, clock: Value | None) -> tuple[
 
 def _floor(table: VersionTable, source: Session, clock: Value | None) -> Value | None:
     """Where a first run begins: so many days back on the source's clock, or at the oldest mark."""
-    if table.settings.initial_load == "full" or clock is None:
+    if table.settings.initial_load == "full" or clock is None or table.mark_kind not in (Kind.DATE, Kind.TIMESTAMP):
         oldest = source.query(marks.oldest(table.source.name, table.source_mark))[0][0]
         return None if oldest is None else Value.of(oldest, table.marks_of)
     return clock.less(table.settings.initial_load_days * SECONDS_OF_A_DAY)

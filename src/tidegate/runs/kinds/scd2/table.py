@@ -39,6 +39,8 @@ class VersionTable(ResolvedTable):
     tombstone: str | None
     made_names: tuple[str, ...]
     """Columns of the target that are made here."""
+    sorts_alike: bool
+    """Whether the target's column of the mark can be asked for marks. A row version arrives as mere bytes."""
 
     @property
     def lake_column(self) -> str:
@@ -156,6 +158,7 @@ def resolve(settings: Scd2Table, catalogs: Catalogs) -> VersionTable:
         outside=outside,
         tombstone=tombstone[0] if tombstone else None,
         made_names=tuple(column.name for column in made),
+        sorts_alike=mark is not None and catalogs.target.database.partition_kind(found.in_target(mark)) is kind,
     )
 
 
