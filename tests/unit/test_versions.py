@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tidegate.rows.differences import picked
-from tidegate.rows.versions import Form, Rules, Versions, decide, differs, settle, settled_again, versions_of
+from tidegate.rows.timelines import Rules, decide, differs, settle, settled_again
+from tidegate.rows.versions import Form, Versions, versions_of
 
 SCHEMA = pa.schema(
     [("k1", pa.string()), ("k2", pa.int32()), ("mark", pa.timestamp("us")), ("name", pa.string()), ("flag", pa.bool_())]

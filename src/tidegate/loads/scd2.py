@@ -1,6 +1,6 @@
 """Versions (SCD type 2): what a timeline lacks is inserted, and the flags of the keys that were touched are settled.
 
-What is to be done is decided by our own hashes of both sides (`rows/versions.py`), so that reruns, late arrivals,
+What is to be done is decided by our own hashes of both sides (`rows/timelines.py`), so that reruns, late arrivals,
 batches out of order, equal marks and repeated rows all end in the same table. Versions that no longer hold are closed
 before others come, so that a unique index over those that hold never sees two. Inside of the transaction the touched
 keys are read back: what is not exactly as decided is rolled back.
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tidegate.rows.differences import Mask
-    from tidegate.rows.versions import Decision, Form, Places, Versions
+    from tidegate.rows.timelines import Decision
+    from tidegate.rows.versions import Form, Places, Versions
 
 
 @dataclass(frozen=True)
@@ -202,7 +203,7 @@ class _Change:
 
     def _decide(self, batch: Versions) -> Decision:
         from tidegate.rows.made import moment
-        from tidegate.rows.versions import Rules, decide
+        from tidegate.rows.timelines import Rules, decide
 
         work, made = self._work, self._work.made
         closes = made is not None and made.closes_absent
@@ -260,7 +261,7 @@ class _Change:
         import numpy as np
 
         from tidegate.rows.differences import picked
-        from tidegate.rows.versions import settle
+        from tidegate.rows.timelines import settle
 
         decision, work = self._decision, self._work
         group = list(self._form.group)
@@ -298,7 +299,7 @@ class _Change:
         import pyarrow as pa
 
         from tidegate.rows.arrow import arrow_schema
-        from tidegate.rows.versions import with_validity
+        from tidegate.rows.timelines import with_validity
 
         names = self._validity
         if not len(places) or not names:
@@ -336,7 +337,7 @@ class _Change:
 
     def _written_again(self) -> Iterator[pa.RecordBatch]:
         """The rows of those groups as the target holds them, with the flags that they get; less what is replaced."""
-        from tidegate.rows.versions import settled_again
+        from tidegate.rows.timelines import settled_again
 
         if self._again is None:
             return
@@ -364,7 +365,7 @@ class _Change:
             total.opened += execute(update_staged(table, self._opened, group, flag))
 
     def prove(self) -> None:
-        from tidegate.rows.versions import differs
+        from tidegate.rows.timelines import differs
 
         found = self._versions(self._session.read(self._touched))
         difference = differs(self._decision.expected, found)

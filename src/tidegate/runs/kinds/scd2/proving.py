@@ -60,7 +60,7 @@ class CompareVersions:
         return {**receipts, "findings": found, "text_columns": list(text_columns)}
 
     def _found(self, inside: Versions, beyond: Versions, held: Versions, in_scope: Versions) -> Iterator[Found]:
-        from tidegate.rows.versions import findings, history, in_agreement, made_in_agreement
+        from tidegate.rows.histories import findings, history, in_agreement, made_in_agreement
 
         if self.form.made is not None:
             yield from made_in_agreement(inside, held, closes_absent=self.closes_absent)

@@ -1,0 +1,152 @@
+"""Whether a timeline tells the history that its source tells, and any history at all: what a verification finds.
+
+A finding is its check, what it is, and how grave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tidegate.model.names import counted
+from tidegate.rows.differences import Mask
+from tidegate.rows.versions import GROUP, KEY, ROW, STATE, Places, Versions, first_of_each, keys_of, like_before, placed
+
+Found = tuple[str, str, str]
+
+
+def in_agreement(source: Versions, beyond: Versions, held: Versions, in_scope: Versions) -> Iterator[Found]:
+    """What of the source the target lacks, and what it has in the scope besides."""
+    missing, extra = _absent(source, held), np.intersect1d(_absent(in_scope, source), _absent(in_scope, beyond))
+    if len(missing):
+        yield "receipt", f"{counted(len(missing), 'version')} missing in the target ({source.names(missing)})", "error"
+    if len(extra):
+        yield "receipt", f"{counted(len(extra), 'version')} only in the target ({in_scope.names(extra)})", "error"
+    twice = held.rows - len(first_of_each(held))
+    if twice:
+        yield "scd_integrity", f"{counted(twice, 'version')} more than once there", "error"
+
+
+def findings(source: Versions, beyond: Versions, held: Versions, *, recompute: bool) -> Iterator[Found]:
+    """What the flags of the target do not tell as they should."""
+    yield from history(held)
+    superseded = keys_of(beyond)
+    expected = np.ones(source.rows, bool) if recompute else source.flags
+    expected = expected & _newest_of_each(source)
+    there = placed(held, np.arange(held.rows)).append_column("held", pa.array(held.flags))
+    here = placed(source, np.arange(source.rows)).append_column("expected", pa.array(expected))
+    both = here.join(there, [*GROUP, *ROW], join_type="inner", right_suffix="_there")
+    unlike = both.filter(pc.not_equal(both["expected"], both["held"]))["place"].to_numpy()
+    unlike = np.array([place for place in unlike if _key_at(source, place) not in superseded], np.int64)
+    closed = unlike[expected[unlike]]
+    still_open = unlike[~expected[unlike]]
+    if len(closed):
+        yield (
+            "scd_integrity",
+            f"{counted(len(closed), 'version')} holding in the source alone ({source.names(closed)})",
+            "error",
+        )
+    if len(still_open):
+        what = f"{counted(len(still_open), 'version')} holding in the target alone ({source.names(still_open)})"
+        yield "scd_integrity", what, "error"
+
+
+def made_in_agreement(source: Versions, held: Versions, *, closes_absent: bool) -> Iterator[Found]:
+    """Whether the version that holds of each key says what the source says now."""
+    now = _states(source, np.arange(source.rows))
+    holding = _states(held, np.flatnonzero(held.flags))
+    both = now.join(holding, KEY, join_type="full outer", right_suffix="_held")
+    here, there = both["place"].is_valid(), both["place_held"].is_valid()
+    unlike = pc.or_(*(pc.not_equal(both[name], both[f"{name}_held"]) for name in STATE))
+    missing = both.filter(pc.and_(here, pc.invert(there)))["place"].to_numpy()
+    other = both.filter(pc.and_(pc.and_(here, there), pc.fill_null(unlike, False)))["place"].to_numpy()
+    left = both.filter(pc.and_(there, pc.invert(here)))["place_held"].to_numpy()
+    if len(missing):
+        yield "receipt", f"{counted(len(missing), 'key')} without a version holding ({source.names(missing)})", "error"
+    if len(other):
+        yield (
+            "receipt",
+            f"{counted(len(other), 'version')} holding, unlike what the source says ({source.names(other)})",
+            "error",
+        )
+    if len(left):
+        severity = "error" if closes_absent else "note"
+        yield "receipt", f"{counted(len(left), 'key')} holding that left the source ({held.names(left)})", severity
+
+
+def _states(side: Versions, places: Places) -> pa.Table:
+    chosen = side.hashes.select([*KEY, *STATE]).take(pa.array(places))
+    return chosen.append_column("place", pa.array(places))
+
+
+def history(held: Versions) -> Iterator[Found]:
+    """What the flags of a timeline do not tell as they should, whatever the source says."""
+    more = _repeated_keys(held, np.flatnonzero(held.flags))
+    if len(more):
+        yield (
+            "scd_integrity",
+            f"{counted(len(more), 'key')} with more than one version holding ({held.names(more)})",
+            "error",
+        )
+    stale = np.flatnonzero(held.flags & ~_newest_of_each(held))
+    if len(stale):
+        what = f"{counted(len(stale), 'version')} holding although newer ones are there ({held.names(stale)})"
+        yield "scd_integrity", what, "error"
+    late, early = _ends_beside_the_next(held)
+    if len(late):
+        yield (
+            "scd_integrity",
+            f"{counted(len(late), 'version')} ending after the next begins ({held.names(late)})",
+            "error",
+        )
+    if len(early):
+        yield "gaps", f"{counted(len(early), 'version')} ending before the next begins ({held.names(early)})", "note"
+
+
+def _ends_beside_the_next(side: Versions) -> tuple[Places, Places]:
+    """Versions that do not end where the next one of their key begins: those that overlap it, and those with a gap."""
+    nothing = np.zeros(0, np.int64)
+    if side.ends is None or not side.rows:
+        return nothing, nothing
+    table = side.hashes.select(KEY).append_column("mark", side.marks).append_column("end", side.ends)
+    table = table.append_column("place", pa.array(np.arange(side.rows)))
+    table = table.sort_by([(name, "ascending") for name in (*KEY, "mark")])
+    followed = like_before(table, KEY, shifted=True)[:-1]
+    ends, nexts = table["end"].combine_chunks()[:-1], table["mark"].combine_chunks()[1:].cast(side.ends.type)
+    places = table["place"].to_numpy()[:-1]
+    late = followed & np.asarray(pc.fill_null(pc.greater(ends, nexts), True))
+    early = followed & np.asarray(pc.fill_null(pc.less(ends, nexts), False))
+    return places[late], places[early]
+
+
+def _absent(side: Versions, other: Versions) -> Places:
+    """Places of versions that the other side does not have."""
+    here = placed(side, np.arange(side.rows))
+    there = placed(other, np.arange(other.rows)).select([*GROUP, *ROW])
+    return np.sort(here.join(there, [*GROUP, *ROW], join_type="left anti")["place"].to_numpy())
+
+
+def _repeated_keys(side: Versions, places: Places) -> Places:
+    chosen = side.hashes.select(KEY).take(pa.array(places)).append_column("place", pa.array(places))
+    keys = chosen.group_by(KEY).aggregate([("place", "count"), ("place", "min")])
+    return np.sort(keys.filter(pc.greater(keys["place_count"], 1))["place_min"].to_numpy())
+
+
+def _newest_of_each(side: Versions) -> Mask:
+    """Rows that no other row of their key is newer than; those of one mark all count."""
+    if not side.rows:
+        return np.zeros(0, bool)
+    table = side.hashes.select(KEY).append_column("mark", side.marks)
+    table = table.append_column("place", pa.array(np.arange(side.rows)))
+    greatest = table.group_by(KEY).aggregate([("mark", "max")])
+    both = table.join(greatest, KEY)
+    mask = np.zeros(side.rows, bool)
+    mask[both.filter(pc.equal(both["mark"], both["mark_max"]))["place"].to_numpy()] = True
+    return mask
+
+
+def _key_at(side: Versions, place: int) -> tuple[int, int]:
+    return int(side.column("key1")[place]), int(side.column("key2")[place])
