@@ -325,6 +325,21 @@ def test_flags_are_recomputed_if_asked(dimension: Dimension):
     assert dimension.tidegate().verify().outcome == "equal"
 
 
+def test_of_versions_with_one_mark_one_holds(dimension: Dimension):
+    dimension.settings["flags"] = "recompute"
+    dimension.came(1, 30, "third")
+    dimension.came(1, 30, "at the same moment", latest=False)
+    dimension.run()
+    holding = [row for row in dimension.held(dimension.target) if row[:2] == (1, "EU") and row[4]]
+    assert [row[3] for row in holding] == [ago(30)]
+    report = dimension.tidegate().verify()
+    assert report.outcome == "equal", report.findings
+    dimension.came(1, 20, "later")
+    dimension.run()
+    assert [row[2] for row in dimension.held(dimension.target) if row[:2] == (1, "EU") and row[4]] == ["later"]
+    assert dimension.tidegate().verify().outcome == "equal"
+
+
 def test_keys_are_found_in_the_catalog_and_must_have_values(dimensions: Callable[[str, str], Dimension]):
     dimension = dimensions("postgresql", "postgresql")
     dimension.settings.clear()

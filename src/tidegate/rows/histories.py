@@ -41,7 +41,9 @@ def findings(source: Versions, beyond: Versions, held: Versions, *, recompute: b
     both = here.join(there, [*GROUP, *ROW], join_type="inner", right_suffix="_there")
     unlike = both.filter(pc.not_equal(both["expected"], both["held"]))["place"].to_numpy()
     unlike = np.array([place for place in unlike if _key_at(source, place) not in superseded], np.int64)
-    closed = unlike[expected[unlike]]
+    # Of versions with one mark only one can hold: where one does, it is judged by itself.
+    holding = keys_of(held, held.flags)
+    closed = np.array([place for place in unlike[expected[unlike]] if _key_at(source, place) not in holding], np.int64)
     still_open = unlike[~expected[unlike]]
     if len(closed):
         yield (

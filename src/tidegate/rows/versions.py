@@ -171,5 +171,7 @@ def like_before(table: pa.Table, names: Sequence[str], *, shifted: bool = False)
     return like
 
 
-def keys_of(side: Versions) -> set[tuple[int, int]]:
-    return {(int(one), int(two)) for one, two in zip(side.column("key1"), side.column("key2"), strict=True)}
+def keys_of(side: Versions, chosen: Mask | None = None) -> set[tuple[int, int]]:
+    """The keys of all rows, or of those that are chosen."""
+    words = [side.column(name) if chosen is None else side.column(name)[chosen] for name in KEY]
+    return {(int(one), int(two)) for one, two in zip(*words, strict=True)}
