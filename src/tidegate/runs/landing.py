@@ -74,9 +74,8 @@ class LandSlice:
         }
 
     def _newest(self, session: Session) -> str | None:
-        """What planning compares next time; of several answers, all of them in one text."""
-        answer = session.query(self.newest)[0] if self.newest is not None else (None,)
-        return " ".join(map(str, answer)) if len(answer) > 1 else None if answer[0] is None else str(answer[0])
+        """What planning compares next time."""
+        return told(session.query(self.newest)[0]) if self.newest is not None else None
 
     def _fingerprint(self, session: Session) -> object:
         return session.query(self.steady) if self.steady is not None else None
@@ -137,6 +136,11 @@ class _Written:
             "columns": [column.name for column in self.request.columns],
             "unproven": self.proven_by not in ("", receipt.hash),
         }
+
+
+def told(answer: tuple[object, ...]) -> str | None:
+    """An answer as one text: of several columns all of them."""
+    return " ".join(map(str, answer)) if len(answer) > 1 else None if answer[0] is None else str(answer[0])
 
 
 def with_text_where_needed(request: ReadRequest, work: Callable[[ReadRequest], Facts]) -> Facts:

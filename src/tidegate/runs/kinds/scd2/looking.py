@@ -13,7 +13,7 @@ from tidegate.model.scope import Scope
 from tidegate.model.values import Kind, Value
 from tidegate.runs.kinds.kind import Witnesses
 from tidegate.runs.kinds.scd2.table import VersionTable
-from tidegate.runs.landing import receipt_of
+from tidegate.runs.landing import receipt_of, told
 from tidegate.sql import marks, partitions
 from tidegate.sql.contents import count_rows
 
@@ -78,8 +78,8 @@ def _as_a_whole(table: VersionTable, source: Session, seen: MarkEvidence) -> Mar
 
 
 def tail_of(table: VersionTable, source: Session, low: Value | None) -> tuple[int, str]:
-    count, newest = source.query(marks.tail(table.source.name, table.source_mark, low))[0]
-    return int(str(count)), f"{count} {newest}"
+    answer = source.query(marks.tail(table.source.name, table.source_mark, low))[0]
+    return int(str(answer[0])), told(answer) or ""
 
 
 def _files(table: VersionTable, lake: ParquetLake) -> dict[Value, LakeFile]:

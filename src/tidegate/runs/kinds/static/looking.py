@@ -8,7 +8,7 @@ from tidegate.lakes.parquet import ParquetLake
 from tidegate.model.evidence import LakeFile, LedgerEntry, PartitionEvidence, SourceValue
 from tidegate.runs.kinds.kind import Witnesses
 from tidegate.runs.kinds.static.table import WholeTable
-from tidegate.runs.landing import receipt_of
+from tidegate.runs.landing import receipt_of, told
 from tidegate.sql.contents import checksum, count_rows
 
 
@@ -42,8 +42,8 @@ def _file(table: WholeTable, lake: ParquetLake) -> LakeFile | None:
 def _source(table: WholeTable, source: Session, text_columns: tuple[str, ...]) -> tuple[int, str | None]:
     """How many rows, and what planning compares."""
     if table.settings.change_detection_method == "checksum":
-        total, rows = source.query(checksum(table.source.name, table.hashed))[0]
-        return int(str(rows)), None if total is None else str(total)
+        answer = source.query(checksum(table.source.name, table.hashed))[0]
+        return int(str(answer[1])), told(answer)
     request = table.from_source(None).with_text(text_columns).only(table.hashed)
     receipt = receipt_of(source, request)
     return receipt.rows, receipt.as_text()
