@@ -165,6 +165,18 @@ def test_a_tester_is_told_about_and_restored_on_command(reference: Reference):
     reference.assert_equal()
 
 
+def test_a_value_that_the_source_cannot_have_is_restored_too(references: Callable[[str, str], Reference]):
+    reference = references("mysql", "postgresql")
+    reference.run()
+    reference.in_target("UPDATE currencies SET rate = 'NaN' WHERE code = 'EUR'")
+    assert "somebody changed rows in the target" in reference.warnings()[0]
+    reference.tidegate().repair()
+    reference.assert_equal()
+    reference.in_target("INSERT INTO currencies VALUES ('TST', 'mine', 'NaN')")
+    with pytest.raises(RunFailed, match="column rate of the target holds a value that the source's cannot have"):
+        reference.tidegate().run(reload=True)
+
+
 @pytest.mark.parametrize(("rule", "expected"), [("restore", ["Load"]), ("keep", [])])
 def test_a_rule_says_what_becomes_of_a_testers_rows(references: Callable[[str, str], Reference], rule, expected):
     reference = references("postgresql", "postgresql")

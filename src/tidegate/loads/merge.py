@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tidegate.errors import Transient, ValueProblem
+from tidegate.errors import NotNative, Transient, ValueProblem
 from tidegate.interfaces import Session
 from tidegate.loads._unit import Batches, Book, Loaded, ReceiptOf, Unit, enter, refused, with_entry
 from tidegate.model.columns import Column
@@ -45,7 +45,7 @@ class Merge(Unit):
 def merge(session: Session, work: Merge, book: Book, batches: Batches, receipt_of: ReceiptOf) -> Loaded:
     """The target holds every row of the file when this ends well, and no other where deletes are allowed."""
     before = book.newest()
-    new, old = _content(work, batches()), _content(work, session.read(work.request))
+    new, old = _content(work, batches()), _held(work, session)
     _require_keys(work, new, "source")
     _require_keys(work, old, "target")
     found = _difference(new, old)
@@ -63,6 +63,19 @@ def merge(session: Session, work: Merge, book: Book, batches: Batches, receipt_o
     if not fresh + changed + gone:
         return Loaded("equal already")
     return Loaded("loaded", fresh + changed, f"{fresh:,} inserted, {changed:,} updated, {gone:,} deleted")
+
+
+def _held(work: Merge, session: Session) -> Content:
+    """What the target holds. A column with a value that the source's cannot have is read as text: no row of it is then
+    like one of the source, and all are written again."""
+    request = work.request
+    while True:
+        try:
+            return _content(work, session.read(request))
+        except NotNative as met:
+            if met.column in (*work.keys, *request.text_columns):
+                raise
+            request = request.with_text((met.column,))
 
 
 def _content(work: Merge, batches: Iterator[pa.RecordBatch]) -> Content:

@@ -82,6 +82,12 @@ class LoadSlice:
                 self.boundary("task committed")
             except OutcomeUnknown:
                 loaded = self._look(work)
+            except NotNative as met:
+                raise ValueProblem(
+                    f"{work.table}: column {met.column} of the target holds a value that the source's cannot have.",
+                    "The load was rolled back; the target keeps what it had.",
+                    f"Correct these rows of the target, or let it rest as text: `columns: {{{met.column}: text}}`.",
+                ) from None
         return {**facts, "result": loaded.result, "rows": loaded.rows, "detail": loaded.detail}
 
     def _file(self) -> LakeFile:
