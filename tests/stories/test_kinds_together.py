@@ -18,7 +18,7 @@ import yaml
 
 from kit import processes, sides
 from kit.mariadb import MariaDb
-from kit.pairs import PAIRS
+from kit.pairs import ALL_ARE_ASKED_FOR, BOTH_WAYS, EVERY_PAIR, pairs
 from kit.project import child, database_on
 from kit.sides import ask
 from tidegate import Tidegate
@@ -132,7 +132,7 @@ def shops(
         yield make
 
 
-@pytest.mark.parametrize(("source", "target"), PAIRS)
+@pytest.mark.parametrize(("source", "target"), EVERY_PAIR if ALL_ARE_ASKED_FOR else BOTH_WAYS)
 def test_no_fact_is_there_before_what_it_refers_to(shops: Callable[[str, str], Shop], source, target):
     shop = shops(source, target)
     sides.do(shop.target, "CREATE TABLE currencies (code varchar(3) PRIMARY KEY, rate decimal(12,6))")
@@ -184,7 +184,7 @@ def test_more_rows_than_a_transaction_may_bring_are_refused_by_the_plan(shops: C
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 @pytest.mark.skipif(not processes.CAN_SEE, reason="finds processes through /proc")
-@pytest.mark.parametrize(("source", "target"), PAIRS if len(PAIRS) > 2 else PAIRS[:1])
+@pytest.mark.parametrize(("source", "target"), pairs("postgresql to mysql"))
 def test_killed_at_any_moment_every_kind_is_completed(shops: Callable[[str, str], Shop], tmp_path, source, target):
     shop = shops(source, target)
     configuration = tmp_path / "tidegate.yml"

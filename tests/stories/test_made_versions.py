@@ -16,7 +16,7 @@ import pytest
 
 from kit import sides
 from kit.mariadb import MariaDb
-from kit.pairs import PAIRS
+from kit.pairs import pairs
 from kit.sides import ask
 from tidegate import Tidegate
 from tidegate.errors import ConfigError, RunFailed
@@ -122,7 +122,7 @@ def plains(
         yield make
 
 
-@pytest.fixture(params=PAIRS, ids=" to ".join)
+@pytest.fixture(params=pairs("postgresql to mysql"), ids=" to ".join)
 def plain(plains: Callable[[str, str], Plain], request: pytest.FixtureRequest) -> Plain:
     return plains(*request.param)
 

@@ -13,7 +13,7 @@ import pytest
 
 from kit import sides
 from kit.mariadb import MariaDb
-from kit.pairs import PAIRS
+from kit.pairs import pairs
 from kit.sides import ask
 from tidegate import Tidegate
 from tidegate.errors import RunFailed
@@ -132,7 +132,7 @@ def dimensions(
         yield make
 
 
-@pytest.fixture(params=PAIRS, ids=" to ".join)
+@pytest.fixture(params=pairs("mysql to postgresql"), ids=" to ".join)
 def dimension(dimensions: Callable[[str, str], Dimension], request: pytest.FixtureRequest) -> Dimension:
     return dimensions(*request.param)
 

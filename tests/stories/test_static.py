@@ -15,7 +15,7 @@ import pytest
 
 from kit import sides
 from kit.mariadb import MariaDb
-from kit.pairs import PAIRS
+from kit.pairs import pairs
 from kit.sides import ask
 from tidegate import Tidegate
 from tidegate.errors import RunFailed
@@ -105,7 +105,7 @@ def references(
         yield make
 
 
-@pytest.fixture(params=PAIRS, ids=" to ".join)
+@pytest.fixture(params=pairs("postgresql to mysql"), ids=" to ".join)
 def reference(references: Callable[[str, str], Reference], request: pytest.FixtureRequest) -> Reference:
     return references(*request.param)
 
