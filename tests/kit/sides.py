@@ -172,6 +172,11 @@ def ledger_of(url: str) -> dict[int, tuple[int, str, int]]:
     return {int(value): (generation, kind, rows) for value, generation, kind, rows in found}
 
 
+def forget_loads(url: str) -> None:
+    """The ledger knows of no load any more."""
+    do(url, f"DELETE FROM {_words(url).ledger}")  # noqa: S608 - a name of ours
+
+
 def sessions_of(url: str) -> list[str]:
     """The names under which Tidegate is connected to this database."""
     return [name for (name,) in ask(url, _words(url).sessions)]

@@ -243,7 +243,10 @@ SHARED: dict[str, Statement] = {
     ),
     "mark_oldest": Statement(lambda session: session.query(marks.oldest(ODD, *own(session, MOMENT)))),
     "mark_tail": Statement(
-        lambda session: [session.query(marks.tail(ODD, *own(session, MOMENT), low)) for low in (None, NOON)]
+        lambda session: [
+            session.query(marks.tail(ODD, *own(session, MOMENT), low, high))
+            for low, high in ((None, None), (NOON, None), (NOON, NOON))
+        ]
     ),
     "mark_window": Statement(windows),
     # Schemas

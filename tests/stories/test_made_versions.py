@@ -168,6 +168,69 @@ def test_without_a_mark_the_whole_source_is_compared(plain: Plain):
     plain.assert_a_history()
 
 
+def test_with_a_mark_all_keys_are_compared(plain: Plain):
+    plain.settings |= {"mark_column": "changed", "deletes": "close"}
+    plain.run()
+    assert plain.run().engine is None
+    plain.drop("b")
+    plain.run()
+    assert plain.told() == [("a", 1, True), ("b", None, False)]
+    assert plain.history()[1][3] >= NOW
+    plain.assert_a_history()
+    assert plain.run().engine is None
+
+    plain.put("b", None, 75)  # restored: it is there, as it was
+    plain.run()
+    assert plain.told() == [("a", 1, True), ("b", None, True)]
+    plain.assert_a_history()
+    plain.drop("b")
+    plain.run()
+    plain.put("b", 5, -1)  # a new one, by its mark after the other had left
+    plain.run()
+    assert plain.told() == [("a", 1, True), ("b", None, False), ("b", 5, True)]
+    plain.assert_a_history()
+
+
+def test_a_file_that_comes_late_changes_nothing(plain: Plain):
+    """It tells of a change that was taken back, and of an entity that came back."""
+    plain.settings |= {"deletes": "close", "outside": ["changed"]}
+    plain.run()
+    plain.put("a", 2)
+    plain.drop("b")
+    plain.run()
+    plain.put("a", 1)
+    plain.put("b", None)
+    plain.run()
+    told, before = plain.told(), plain.history()
+    assert told == [("a", 1, False), ("a", 2, False), ("a", 1, True), ("b", None, False), ("b", None, True)]
+
+    _, late, _ = sorted((plain.lake / "organized" / "scd_products").glob("*/*.parquet"))
+    aside = late.rename(plain.lake / "aside")
+    plain.in_target("DELETE FROM products")
+    sides.forget_loads(plain.target)
+    plain.run()
+    assert plain.told() == [("a", 1, True), ("b", None, True)]
+    aside.rename(late)
+    report = plain.run()
+    assert [step.step for step in report.steps] == ["load", "load"]
+    assert plain.history() == before
+    plain.assert_a_history()
+
+
+def test_rows_that_are_handed_in_find_their_place_in_time(plains: Callable[[str, str], Plain]):
+    plain = plains("postgresql", "postgresql")
+    plain.settings |= {"mark_column": "changed", "deletes": "close"}
+    plain.run()
+    plain.put("a", 1, 30)  # touched, and the same
+    plain.run()
+    types = [("code", pa.string()), ("price", pa.decimal128(10, 2)), ("changed", pa.timestamp("us"))]
+    rows = pa.table({"code": ["a"], "price": [Decimal(9)], "changed": [ago(60)]}, schema=pa.schema(types))
+    plain.tidegate().load_versions("products", rows)
+    assert plain.told() == [("a", 1, False), ("a", 9, False), ("a", 1, True), ("b", None, True)]
+    assert [row[2] for row in plain.history()[:3]] == [ago(90), ago(60), ago(30)]
+    plain.assert_a_history()
+
+
 def test_what_left_stays_unless_it_is_to_be_closed(plains: Callable[[str, str], Plain]):
     plain = plains("postgresql", "postgresql")
     plain.run()
@@ -254,8 +317,6 @@ def test_other_names_and_a_source_that_has_them_already(plains: Callable[[str, s
 @pytest.mark.parametrize(
     ("settings", "told"),
     [
-        ({"versions": "source", "deletes": "close"}, "reading by a mark does not see what left"),
-        ({"mark_column": "changed", "deletes": "close"}, "which does not see what left"),
         ({"flags": "source"}, "makes its own versions"),
     ],
 )

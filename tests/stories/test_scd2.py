@@ -37,6 +37,7 @@ TYPES = {
     "mysql": {"moment": "datetime(6)", "truth": "tinyint(1)"},
     "sqlserver": {"moment": "datetime2(6)", "truth": "bit"},
 }
+INSERT = "INSERT INTO customers (id, region, name, lastmodified, islatest) VALUES (%s, %s, %s, %s, %s)"
 NOW = datetime.now(timezone.utc).replace(tzinfo=None, microsecond=0)
 History = list[tuple[int, str, str | None, datetime, bool]]
 
@@ -88,8 +89,7 @@ class Dimension:
         if latest:
             close = "UPDATE customers SET islatest = %s WHERE id = %s AND region = %s"
             sides.do(self.source, close, False, id_, region)
-        insert = "INSERT INTO customers (id, region, name, lastmodified, islatest) VALUES (%s, %s, %s, %s, %s)"
-        sides.do(self.source, insert, id_, region, name, moment, latest)
+        sides.do(self.source, INSERT, id_, region, name, moment, latest)
 
     def in_source(self, statement: str, *values: object) -> None:
         sides.do(self.source, statement, *values)
@@ -164,6 +164,31 @@ def test_late_and_equal_marks_inside_of_the_look_back_are_read(dimension: Dimens
     dimension.came(7, 70)
     dimension.run()
     dimension.assert_equal()
+
+
+def test_what_comes_between_looking_and_reading_is_read_by_the_next_run(dimension: Dimension):
+    dimension.run()
+    dimension.came(1, 20, "third")
+    source = dimension.source
+
+    def meanwhile(at: str) -> None:
+        if at == "schema changed":
+            sides.do(source, INSERT, 3, "EU", "after the bound was fixed", ago(10), True)
+
+    tidegate = dimension.tidegate()
+    tidegate.boundary = meanwhile  # type: ignore[assignment]
+    tidegate.run()
+    assert dimension.steps() == ["Land", "Load"]
+    dimension.run()
+    dimension.assert_equal()
+
+
+def test_when_the_newest_version_leaves_the_source_nothing_is_read_for_ever(dimension: Dimension):
+    dimension.came(3, 20)
+    dimension.run()
+    dimension.in_source("DELETE FROM customers WHERE id = 3")
+    dimension.run()
+    assert dimension.steps() == []
 
 
 def test_a_mark_in_the_future_hides_nothing(dimension: Dimension):
@@ -312,6 +337,81 @@ def test_an_entity_that_was_closed_stays_closed(dimension: Dimension):
     dimension.run()
     dimension.assert_equal()
     assert not any(row[4] for row in dimension.held(dimension.target) if row[:2] == (1, "EU"))
+
+
+@pytest.mark.parametrize("flags", ["source", "recompute"])
+def test_entities_that_left_are_closed_and_come_back(dimension: Dimension, flags):
+    dimension.settings |= {"deletes": "close", "flags": flags}
+    dimension.in_source(INSERT, 2, "eu", "unlike 'EU' in its case alone", ago(75), True)
+    dimension.run()
+    dimension.assert_equal()
+    assert dimension.run().engine is None
+
+    dimension.in_source("DELETE FROM customers WHERE id = 1")
+    dimension.in_source("DELETE FROM customers WHERE id = 2 AND name LIKE 'unlike%%'")
+    assert "2 keys holding that left the source" in str(dimension.tidegate().verify().findings)
+    report = dimension.run()
+    assert report.steps[-1].why.endswith("0 versions inserted, 0 changed, 2 superseded")
+    left = [row for row in dimension.held(dimension.target) if row[0] == 1 or row[1] == "eu"]
+    assert (len(left), any(row[4] for row in left)) == (3, False)
+    assert [row[4] for row in dimension.held(dimension.target) if row[0] == 2 and row[1] != "eu"] == [True, True]
+    assert dimension.tidegate().verify().outcome == "equal"
+    assert dimension.run().engine is None
+
+    dimension.came(1, 20, "back")
+    dimension.run()
+    assert [row[2] for row in dimension.held(dimension.target) if row[0] == 1 and row[4]] == ["back"]
+    assert dimension.tidegate().verify().outcome == "equal"
+
+
+def test_an_entity_that_left_stays_closed_whatever_is_lost(dimensions: Callable[[str, str], Dimension]):
+    dimension = dimensions("postgresql", "mysql")
+    dimension.settings |= {"deletes": "close", "flags": "recompute"}
+    dimension.run()
+    dimension.in_source("DELETE FROM customers WHERE id = 1")
+    dimension.run()
+    after = dimension.held(dimension.target)
+    first, _ = dimension.files()
+    dimension.in_target("DELETE FROM tidegate_ledger WHERE value_text = %s", first.stem.removeprefix("customers_scd_"))
+    assert [step.step for step in dimension.run().steps] == ["load"]
+    assert dimension.held(dimension.target) == after
+
+    dimension.in_target("DELETE FROM customers")
+    assert [step.step for step in dimension.run().steps] == ["load", "load"]
+    assert dimension.held(dimension.target) == after
+
+    dimension.in_target("UPDATE customers SET islatest = 1 WHERE name = 'second'")
+    assert "1 key holding that left the source (1, EU" in str(dimension.tidegate().verify().findings)
+    dimension.tidegate().repair()
+    assert dimension.held(dimension.target) == after
+    for keys in (dimension.lake / "organized" / "keys_customers").glob("*/customers_keys_*.parquet"):
+        keys.unlink()
+    dimension.run()
+    assert dimension.held(dimension.target) == after
+    assert dimension.tidegate().verify().outcome == "equal"
+
+
+def test_what_left_ends_where_there_is_an_end(dimensions: Callable[[str, str], Dimension]):
+    dimension = dimensions("postgresql", "postgresql")
+    dimension.in_source("ALTER TABLE customers ADD ends timestamp(6)")
+    dimension.came(4, -60, "in the future")
+    dimension.settings |= {"deletes": "close", "end_column": "ends", "batch_size": 2}
+    dimension.run()
+    dimension.in_source("DELETE FROM customers WHERE id IN (1, 4)")
+    dimension.run()
+    rows = "SELECT lastmodified, ends, islatest FROM customers WHERE id IN (1, 4) ORDER BY lastmodified"
+    (_, first, _), (_, second, holds), (begins, third, _) = ask(dimension.target, rows)
+    assert first == ago(90) and NOW <= second < NOW + timedelta(hours=1) and not holds
+    assert begins == third == ago(-60)
+    assert dimension.tidegate().verify().outcome == "equal"
+
+
+def test_closing_needs_a_column_that_says_so(dimensions: Callable[[str, str], Dimension]):
+    dimension = dimensions("postgresql", "postgresql")
+    dimension.settings["deletes"] = "close"
+    dimension.in_source("ALTER TABLE customers RENAME islatest TO nothing")
+    with pytest.raises(RunFailed, match="needs a column that says whether a version holds, or where it ends"):
+        dimension.run()
 
 
 def test_flags_are_recomputed_if_asked(dimension: Dimension):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from tidegate.errors import ForeignTarget
@@ -21,6 +21,9 @@ from tidegate.model.values import Kind, Value
 
 ALL = Value.of("all versions", Kind.TEXT)
 """What is verified, adopted and repaired as one."""
+
+
+_MARKS = ("after", "upto", "mark", "seen_at")
 
 
 class Rules(Protocol):
@@ -44,6 +47,12 @@ class Window:
     read_at: str = ""
     is_given: bool = False
     """Somebody handed its rows in: it says nothing of the source."""
+    seen_at: Value | None = None
+    """When all keys were read besides, on the clock of the marks: what is not among them had left by then."""
+
+    def begins_before(self, other: Window) -> bool:
+        """Whether it may hold marks before the last of another; of files without marks that cannot be."""
+        return other.upto is not None and (self.after is None or self.after <= other.upto)
 
     def to_json(self) -> str:
         marks = {name: value and value.text for name, value in self.marks.items()}
@@ -52,15 +61,12 @@ class Window:
 
     @property
     def marks(self) -> dict[str, Value | None]:
-        return {"after": self.after, "upto": self.upto, "mark": self.mark}
+        return {name: getattr(self, name) for name in _MARKS}
 
     @classmethod
     def from_json(cls, text: str, kind: Kind) -> Window:
         stored: dict[str, Any] = json.loads(text)
-        marks = {
-            name: None if stored.get(name) is None else Value.of(stored[name], kind)
-            for name in ("after", "upto", "mark")
-        }
+        marks = {name: None if stored.get(name) is None else Value.of(stored[name], kind) for name in _MARKS}
         return cls(
             **marks,
             tail=stored.get("tail", ""),
@@ -76,6 +82,8 @@ class MarkEvidence(PartitionEvidence):
 
     in_lake: Mapping[Value, Window] = ()  # type: ignore[assignment]
     in_ledger: Mapping[Value, Window] = ()  # type: ignore[assignment]
+    given: Mapping[Value, Window] = field(default_factory=dict)
+    """Files of the lake that somebody handed in."""
     next_batch: Value | None = None
     newest: Value | None = None
     """The greatest mark of the source."""
@@ -92,6 +100,16 @@ class MarkEvidence(PartitionEvidence):
     """It has no mark: the whole source is compared, and `tail` is what its content adds up to."""
     left_out: int = 0
     """How many versions that hold a plain window would leave out."""
+    seen_at: Value | None = None
+    """The time now on the clock of the marks, where keys are read too."""
+    collapses: bool = False
+    """Versions are made here, and one that says nothing new leaves no trace: so it matters what came first."""
+
+    @property
+    def held_before(self) -> int | None:
+        """How many rows the target had after the last load."""
+        last = max(self.in_ledger, default=None, key=lambda batch: self.ledger[batch].at)
+        return self.in_ledger[last].held if last is not None else None
 
 
 def reach(windows: Iterable[Window], floor: Value | None) -> Value | None:
@@ -158,7 +176,12 @@ class _Planner:
         low, why = self._window()
         if not why:
             return None
-        window = Window(None, None, None) if seen.is_whole else Window(low, seen.newest, seen.settled or low)
+        window = Window(None, None, None)
+        if not seen.is_whole:
+            # The row with the greatest mark may be gone: what was reached stays reached.
+            marks = (seen.settled, low, reach(seen.in_lake.values(), self.scope.floor))
+            reached = max((one for one in marks if one is not None), default=None)
+            window = Window(low, seen.newest, reached, seen_at=seen.seen_at)
         return Land(seen.next_batch, why, seen.rows, window=window.to_json())
 
     def _window(self) -> tuple[Value | None, str]:
@@ -212,19 +235,29 @@ class _Planner:
         usable = [(batch, file) for batch, file in sorted(self.seen.lake.items()) if not file.broken]
         if lost:
             return [(batch, file, lost) for batch, file in usable]
-        known = {batch for batch, entry in self.seen.ledger.items() if entry.stands}
-        return [(batch, file, "in the lake, not in the target") for batch, file in usable if batch not in known]
+        known = {batch: entry.at for batch, entry in self.seen.ledger.items() if entry.stands}
+        coming = [(batch, file, "in the lake, not in the target") for batch, file in usable if batch not in known]
+        late = [(batch, file, "an earlier one came later") for batch, file in usable if self._is_behind(batch, known)]
+        return [*coming, *late]
+
+    def _is_behind(self, batch: Value, known: Mapping[Value, str]) -> bool:
+        """Whether something was loaded after it, or is about to be, that belongs before it.
+
+        What said nothing new beside the version before it may say something beside one that came between. Rows that
+        somebody handed in may lie anywhere in time."""
+        seen = self.seen
+        window = seen.in_lake.get(batch)
+        if not seen.collapses or batch not in known or window is None:
+            return False
+        earlier = [other for other in (*seen.in_lake, *seen.given) if other < batch]
+        earlier += [other for other, given in seen.given.items() if given.begins_before(window)]
+        return any(other not in known or known[other] > known[batch] for other in earlier)
 
     def _lost(self) -> str:
-        held, expected = self.seen.held, self._expected
+        held, expected = self.seen.held, self.seen.held_before
         if expected is None or held is None or held >= expected:
             return "gone from the target" if expected and held is None else ""
         return f"the target holds {held:,} of {expected:,} versions"
-
-    @property
-    def _expected(self) -> int | None:
-        newest = max(self.seen.in_ledger.items(), default=None, key=lambda pair: pair[0])
-        return newest[1].held if newest is not None else None
 
     def _load(self, batch: Value, file: LakeFile, why: str) -> Load:
         entry: LedgerEntry | None = self.seen.ledger.get(batch)
@@ -247,7 +280,7 @@ class _Planner:
         if seen.left_out:
             text = f"{counted(seen.left_out, 'version')} that still hold, older than the window: left out"
             notices.append(Notice(f"{text}; `initial_load: latest+window` takes them", severity="warning"))
-        expected, held = self._expected, seen.held
+        expected, held = seen.held_before, seen.held
         if expected is not None and held is not None and held > expected and self.rules.on_target_change != "keep":
             text = f"the target holds {held:,} versions, {expected:,} were there after the last load"
             notices.append(Notice(f"{text}: somebody added {held - expected:,}", severity="warning"))

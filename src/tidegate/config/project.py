@@ -334,7 +334,8 @@ class Scd2Table(TableSettings):
     version_key: Columns | None = None
     """What names a version, where the source updates versions in place; the business key and the mark otherwise."""
     deletes: Literal["ignore", "close"] = "ignore"
-    """What becomes of entities that left the source: nothing, or they are closed. Where the source is read whole."""
+    """What becomes of entities that left the source: nothing, or they are closed. Then all keys of the source
+    are read in every run, and compared."""
     tombstone_column: Text | None = None
     """A column that says of a version that its entity is gone: such a version never holds."""
     initial_load: Literal["window", "latest+window", "full"] = "window"
@@ -348,12 +349,6 @@ class Scd2Table(TableSettings):
 
     @model_validator(mode="after")
     def _of_one_mind(self) -> Scd2Table:
-        if self.versions == "source" and self.deletes == "close":
-            remedy = "Use `tombstone_column`, or `versions: made` without a `mark_column`."
-            raise wrong("cannot have `deletes: close`: reading by a mark does not see what left", remedy)
-        if self.versions == "made" and self.mark_column and self.deletes == "close":
-            remedy = "Leave out `mark_column`: then the whole source is compared."
-            raise wrong("cannot have `deletes: close` with a `mark_column`, which does not see what left", remedy)
         if self.versions == "made" and (self.flags or self.version_key):
             raise wrong("makes its own versions: leave out `flags` and `version_key`")
         return self

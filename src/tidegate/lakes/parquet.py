@@ -90,6 +90,11 @@ class ParquetLake:
         times = {path.stem.removeprefix(f"{name}_scd_"): path for path in paths}
         return {at: Found(path, stamp_of(path), at) for at, path in sorted(times.items())}
 
+    def scd_keys_path(self, table: TableName, at: str) -> Path:
+        """The place of the keys that there were at this time. Not beside the versions: their folder is read as one."""
+        name = _safe(table.name)
+        return self._folder(table) / f"keys_{name}" / at[:10] / f"{name}_keys_{at}.parquet"
+
     def _folder(self, table: TableName) -> Path:
         organised = self.root / "organized"
         return organised / _visible(_safe(table.schema)) if table.schema else organised

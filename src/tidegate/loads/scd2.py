@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tidegate.errors import Transient, ValueProblem
 from tidegate.interfaces import ReadRequest, Session
@@ -20,6 +20,7 @@ from tidegate.loads._unit import Batches, Book, Loaded, ReceiptOf, Unit, enter, 
 from tidegate.model.columns import Column
 from tidegate.model.names import TableName, counted
 from tidegate.sql.contents import count_rows
+from tidegate.sql.marks import is_latest
 from tidegate.sql.staged import delete_staged, update_staged, with_partner
 
 if TYPE_CHECKING:
@@ -38,8 +39,6 @@ class Made:
     """Start, end and flag, which the source does not have, as the target has them."""
     mark: str = ""
     """The source's column that says since when a row is so; without one, since it was read."""
-    closes_absent: bool = False
-    """Keys that a file lacks, which holds all there is, are gone."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +61,10 @@ class VersionLoad(Unit):
     """What the target has besides, between the marks of the file, leaves it: a repair asks for that."""
     made: Made | None = None
     """Versions are made here of a plain source's rows."""
+    closes_absent: bool = False
+    """Entities that had left the source when the batch was read are closed."""
+    there: Batches | None = None
+    """The keys that the source had then; without them the file holds all there is."""
     parts: int = 1
     """In how many transactions it is loaded; the ledger row is in the last."""
 
@@ -85,9 +88,21 @@ class VersionLoad(Unit):
         )
 
     @property
+    def window(self) -> dict[str, Any]:
+        """What the file says of itself: the marks of its rows, and when they were read."""
+        told: dict[str, Any] = json.loads(self.entry.newest or "{}")
+        return told
+
+    @property
     def read_at(self) -> str:
         """When its rows were read, on the source's clock."""
-        return str(json.loads(self.entry.newest or "{}").get("read_at", ""))
+        return str(self.window.get("read_at", ""))
+
+    @property
+    def tells_who_left(self) -> bool:
+        """Rows that somebody handed in say nothing of others."""
+        is_all = self.made is not None and not self.made.mark
+        return self.closes_absent and not self.window.get("is_given") and (is_all or self.there is not None)
 
     def columns(self, names: Sequence[str]) -> list[Column]:
         by_name = {column.name: column for column in self.request.columns}
@@ -196,30 +211,51 @@ class _Change:
         self._session, self._work, self._stages, self._form = session, work, stages, work.form
         batch = self._versions(batches())
         self._require_names(batch)
+        self._there = self._keys_there(batch)
         self._touched = self._request(batch)
         self._timeline = self._versions(session.read(self._touched))
         self._decision = self._decide(batch)
         self._stage(batches)
 
     def _decide(self, batch: Versions) -> Decision:
-        from tidegate.rows.made import moment
         from tidegate.rows.timelines import Rules, decide
 
-        work, made = self._work, self._work.made
-        closes = made is not None and made.closes_absent
+        work = self._work
         rules = Rules(
             wins=work.wins,
             recompute=work.recompute,
-            collapses=made is not None,
-            absent_end_at=moment(work.read_at) if closes else None,
+            collapses=work.made is not None,
+            there=self._there,
+            left_by=self._left_by() if self._there is not None and work.end is not None else None,
+            keeps_closed=work.closes_absent and work.end is None,
             all_between=self._between() if work.exact else None,
         )
         return decide(batch, self._timeline, rules)
 
+    def _keys_there(self, batch: Versions) -> pa.Array | None:
+        """The keys that the source had, where that is known."""
+        import pyarrow as pa
+
+        from tidegate.rows.versions import keys_in, keys_of
+
+        if not self._work.tells_who_left:
+            return None
+        own = keys_of(batch)
+        if self._work.there is None:
+            return own
+        return pa.concat_arrays([keys_in(self._work.there(), self._form.keys), own]).unique()
+
+    def _left_by(self) -> pa.Scalar | None:
+        """When they were read: on the clock of the marks, or that of the source."""
+        from tidegate.rows.made import mark_of, moment
+
+        told = self._work.window.get("seen_at")
+        return moment(self._work.read_at) if told is None else mark_of(told, self._timeline.marks.type)
+
     def _between(self) -> tuple[pa.Scalar | None, pa.Scalar | None]:
         from tidegate.rows.made import mark_of
 
-        window, type_ = json.loads(self._work.entry.newest or "{}"), self._timeline.marks.type
+        window, type_ = self._work.window, self._timeline.marks.type
         return mark_of(window.get("after"), type_), mark_of(window.get("upto"), type_)
 
     def _versions(self, batches: Iterator[pa.RecordBatch]) -> Versions:
@@ -240,20 +276,37 @@ class _Change:
             )
 
     def _request(self, batch: Versions) -> ReadRequest:
-        """The timeline of the keys that the batch touches; all of it where keys that it lacks count, or it is empty."""
+        """The timeline of the keys that the batch touches; all of it where that is most of it, or where it is empty."""
         import numpy as np
         import pyarrow as pa
 
-        request, made = self._work.request, self._work.made
-        is_empty = not int(str(self._session.query(count_rows(request.table))[0][0]))
-        if is_empty or self._work.exact or (made is not None and made.closes_absent):
-            return request
-        columns = self._work.columns(self._form.keys)
-        hashes = np.stack([batch.column(name) for name in ("key1", "key2")], axis=1)
+        from tidegate.rows.hashing import hash_rows
+
+        work = self._work
+        is_empty = not int(str(self._session.query(count_rows(work.request.table))[0][0]))
+        if is_empty or work.exact or (self._there is not None and work.there is None):
+            return work.request
+        keys = batch.named.select(list(self._form.keys))
+        if self._there is not None:
+            keys = pa.concat_tables([keys, *self._left(self._there, keys.schema)])
+        hashes = np.concatenate([hash_rows(one) for one in keys.to_batches()] or [np.zeros((0, 2), np.uint64)])
         _, first = np.unique(hashes, axis=0, return_index=True)
-        keys = batch.named.select(list(self._form.keys)).take(pa.array(first))
-        stage = self._stages.enter_context(self._session.stage(request.table, columns, iter(keys.to_batches())))
-        return replace(request, rows=with_partner(stage, columns))
+        columns, keys = work.columns(self._form.keys), keys.take(pa.array(first))
+        stage = self._stages.enter_context(self._session.stage(work.request.table, columns, iter(keys.to_batches())))
+        return replace(work.request, rows=with_partner(stage, columns))
+
+    def _left(self, there: pa.Array, schema: pa.Schema) -> Iterator[pa.Table]:
+        """Keys of which a version holds, and which the source no longer has."""
+        import pyarrow as pa
+
+        from tidegate.rows.versions import among, keys_in
+
+        flag = self._work.columns([self._form.flag])[0] if self._form.flag is not None else None
+        holding = is_latest(flag, self._form.latest) if flag is not None else None
+        for batch in self._session.read(replace(self._work.request.only(self._form.keys), rows=holding)):
+            left = batch.filter(pa.array(~among(keys_in([batch], self._form.keys), there)))
+            if left.num_rows:
+                yield pa.Table.from_batches([left]).cast(schema)
 
     # Before the transaction
 

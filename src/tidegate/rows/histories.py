@@ -13,14 +13,35 @@ import pyarrow.compute as pc
 
 from tidegate.model.names import counted
 from tidegate.rows.differences import Mask
-from tidegate.rows.versions import GROUP, KEY, ROW, STATE, Places, Versions, first_of_each, keys_of, like_before, placed
+from tidegate.rows.versions import (
+    GROUP,
+    KEY,
+    ROW,
+    STATE,
+    Places,
+    Versions,
+    among,
+    first_of_each,
+    keys_of,
+    like_before,
+    placed,
+)
 
 Found = tuple[str, str, str]
 
 
-def in_agreement(source: Versions, beyond: Versions, held: Versions, in_scope: Versions) -> Iterator[Found]:
-    """What of the source the target lacks, and what it has in the scope besides."""
+def in_agreement(
+    source: Versions, beyond: Versions, held: Versions, in_scope: Versions, there: pa.Array | None
+) -> Iterator[Found]:
+    """What of the source the target lacks, and what it has in the scope besides. `there` are the keys that the source
+    has, where what left it is kept."""
     missing, extra = _absent(source, held), np.intersect1d(_absent(in_scope, source), _absent(in_scope, beyond))
+    if there is not None:
+        extra = extra[among(keys_of(in_scope), there)[extra]]
+        history, extra = extra[~in_scope.flags[extra]], extra[in_scope.flags[extra]]
+        if len(history):
+            what = f"{counted(len(history), 'version')} that the source lost ({in_scope.names(history)})"
+            yield "receipt", f"{what}: kept as history", "note"
     if len(missing):
         yield "receipt", f"{counted(len(missing), 'version')} missing in the target ({source.names(missing)})", "error"
     if len(extra):
@@ -40,10 +61,11 @@ def findings(source: Versions, beyond: Versions, held: Versions, *, recompute: b
     here = placed(source, np.arange(source.rows)).append_column("expected", pa.array(expected))
     both = here.join(there, [*GROUP, *ROW], join_type="inner", right_suffix="_there")
     unlike = both.filter(pc.not_equal(both["expected"], both["held"]))["place"].to_numpy()
-    unlike = np.array([place for place in unlike if _key_at(source, place) not in superseded], np.int64)
+    keys = keys_of(source)
+    unlike = unlike[~among(keys, superseded)[unlike]]
     # Of versions with one mark only one can hold: where one does, it is judged by itself.
-    holding = keys_of(held, held.flags)
-    closed = np.array([place for place in unlike[expected[unlike]] if _key_at(source, place) not in holding], np.int64)
+    closed = unlike[expected[unlike]]
+    closed = closed[~among(keys, keys_of(held, held.flags))[closed]]
     still_open = unlike[~expected[unlike]]
     if len(closed):
         yield (
@@ -56,16 +78,15 @@ def findings(source: Versions, beyond: Versions, held: Versions, *, recompute: b
         yield "scd_integrity", what, "error"
 
 
-def made_in_agreement(source: Versions, held: Versions, *, closes_absent: bool) -> Iterator[Found]:
+def made_in_agreement(source: Versions, held: Versions) -> Iterator[Found]:
     """Whether the version that holds of each key says what the source says now."""
     now = _states(source, np.arange(source.rows))
     holding = _states(held, np.flatnonzero(held.flags))
-    both = now.join(holding, KEY, join_type="full outer", right_suffix="_held")
-    here, there = both["place"].is_valid(), both["place_held"].is_valid()
+    both = now.join(holding, KEY, join_type="left outer", right_suffix="_held")
+    found = both["place_held"].is_valid()
     unlike = pc.or_(*(pc.not_equal(both[name], both[f"{name}_held"]) for name in STATE))
-    missing = both.filter(pc.and_(here, pc.invert(there)))["place"].to_numpy()
-    other = both.filter(pc.and_(pc.and_(here, there), pc.fill_null(unlike, False)))["place"].to_numpy()
-    left = both.filter(pc.and_(there, pc.invert(here)))["place_held"].to_numpy()
+    missing = both.filter(pc.invert(found))["place"].to_numpy()
+    other = both.filter(pc.and_(found, pc.fill_null(unlike, False)))["place"].to_numpy()
     if len(missing):
         yield "receipt", f"{counted(len(missing), 'key')} without a version holding ({source.names(missing)})", "error"
     if len(other):
@@ -74,8 +95,13 @@ def made_in_agreement(source: Versions, held: Versions, *, closes_absent: bool) 
             f"{counted(len(other), 'version')} holding, unlike what the source says ({source.names(other)})",
             "error",
         )
+
+
+def still_holding(held: Versions, there: pa.Array, severity: str, *, flagged: bool) -> Iterator[Found]:
+    """Keys that left the source, of which a version holds; where no flag says so, of which one has no end."""
+    holding = held.flags if flagged or held.ends is None else np.asarray(held.ends.is_null())
+    left = np.flatnonzero(holding & ~among(keys_of(held), there))
     if len(left):
-        severity = "error" if closes_absent else "note"
         yield "receipt", f"{counted(len(left), 'key')} holding that left the source ({held.names(left)})", severity
 
 
@@ -148,7 +174,3 @@ def _newest_of_each(side: Versions) -> Mask:
     mask = np.zeros(side.rows, bool)
     mask[both.filter(pc.equal(both["mark"], both["mark_max"]))["place"].to_numpy()] = True
     return mask
-
-
-def _key_at(side: Versions, place: int) -> tuple[int, int]:
-    return int(side.column("key1")[place]), int(side.column("key2")[place])

@@ -7,14 +7,14 @@ Whatever the order in which batches arrive, and however often:
    it, an older one has nothing to say;
  * the newest version of a key holds, if its own flag says so or if flags are recomputed; no other does;
  * where versions are made here, one that says nothing new beside the one before it is none;
- * where versions have an end, it is where the next one begins, if they do not say that they ended before.
+ * where versions have an end, it is where the next one begins, if they do not say that they ended before;
+ * where it is known which keys the source had, a key that it lacked ended by then, and holds again when it is back.
 """
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,7 @@ from tidegate.rows.versions import (
     Form,
     Places,
     Versions,
+    among,
     first_of_each,
     keys_of,
     like_before,
@@ -76,8 +77,12 @@ class Rules:
     """Of each key the newest version holds, whatever its flag says."""
     collapses: bool = False
     """A version that says nothing new is none."""
-    absent_end_at: pa.Scalar | None = None
-    """The batch is all that there is: keys that it lacks ended then."""
+    there: pa.Array | None = None
+    """The keys that the source had when the batch was read, where that is known: all others had left."""
+    left_by: pa.Scalar | None = None
+    """When that was, on the clock of the marks."""
+    keeps_closed: bool = False
+    """A key that no version holds of has left, as far as the batch does not know better."""
     all_between: tuple[pa.Scalar | None, pa.Scalar | None] | None = None
     """The batch is all that there is between these marks, both included: what it lacks of them leaves."""
 
@@ -91,16 +96,17 @@ def decide(batch: Versions, timeline: Versions, rules: Rules) -> Decision:
         replacing, replaced = replacing[:0], replaced[:0]
     replacing = np.concatenate([replacing, matched[touched]])
     replaced = np.concatenate([replaced, theirs[touched]])
-    own = timeline.flags.copy()
+    own, ends = timeline.flags.copy(), timeline.ends
     if rules.wins:
         own[theirs] = batch.flags[matched]
+        ends = _told_anew(batch, timeline, matched, theirs)
     surplus = _surplus(timeline, theirs, replaced, rules)
     stays = np.setdiff1d(np.arange(timeline.rows), np.concatenate([replaced, surplus]))
     written = np.concatenate([replacing, fresh])
-    all_of_it = _Together.of(batch, timeline, written, stays, own)
+    all_of_it = _Together.of(batch, replace(timeline, flags=own, ends=ends), written, stays, _closed(timeline))
     order = all_of_it.ordered(rules)
     decision = _arranged(batch, timeline, fresh, replacing, replaced, stays, order)
-    return dataclasses.replace(decision, gone=np.concatenate([decision.gone, surplus]))
+    return replace(decision, gone=np.concatenate([decision.gone, surplus]))
 
 
 def _surplus(timeline: Versions, theirs: Places, replaced: Places, rules: Rules) -> Places:
@@ -114,7 +120,24 @@ def _surplus(timeline: Versions, theirs: Places, replaced: Places, rules: Rules)
     if high is not None:
         inside &= np.asarray(pc.less_equal(timeline.marks, high))
     inside[theirs] = inside[replaced] = False
+    if rules.there is not None:  # what left is closed, and what the source lost of others is history too
+        inside &= among(keys_of(timeline), rules.there) & timeline.flags
     return np.flatnonzero(inside)
+
+
+def _told_anew(batch: Versions, timeline: Versions, matched: Places, theirs: Places) -> pa.Array | None:
+    """Where the rows of the timeline end, as far as the batch has them as the batch says it."""
+    if batch.ends is None or timeline.ends is None:
+        return timeline.ends
+    said = np.arange(timeline.rows) + len(batch.ends)
+    said[theirs] = matched
+    return pa.concat_arrays([batch.ends, timeline.ends]).take(pa.array(said))
+
+
+def _closed(timeline: Versions) -> pa.Array:
+    """Keys that no version holds of."""
+    keys = keys_of(timeline)
+    return keys.filter(pa.array(~among(keys, keys_of(timeline, timeline.flags))))
 
 
 def _unlike_aside(batch: Versions, timeline: Versions, matched: Places, theirs: Places) -> Mask:
@@ -172,29 +195,26 @@ class _Together:
     """Rows of the batch that are written and rows of the timeline that stay, one after the other."""
 
     table: pa.Table
+    keys: pa.Array
     ends: pa.Array | None
-    batch: Versions
+    is_written: Mask
+    closed: pa.Array
+    """Keys that no version of the timeline held of."""
 
     @classmethod
-    def of(cls, batch: Versions, timeline: Versions, written: Places, stays: Places, own: Mask) -> _Together:
+    def of(cls, batch: Versions, timeline: Versions, written: Places, stays: Places, closed: pa.Array) -> _Together:
         columns: dict[str, Any] = {
             name: np.concatenate([batch.column(name)[written], timeline.column(name)[stays]])
             for name in (*KEY, *ROW, *STATE)
         }
         marks = _joined(batch.marks, timeline.marks, written, stays)
-        said = np.concatenate([batch.flags[written], own[stays]])
+        said = np.concatenate([batch.flags[written], timeline.flags[stays]])
         table = pa.table({**columns, "mark": marks, "said": said, "place": np.arange(len(said))})
         ends = None
         if batch.ends is not None and timeline.ends is not None:
             ends = _joined(batch.ends, timeline.ends, written, stays)
-        return cls(table, ends, batch)
-
-    @property
-    def absent(self) -> Mask:
-        """Rows of keys that the batch does not have."""
-        there = keys_of(self.batch)
-        keys = zip(*(self.table[name].to_pylist() for name in KEY), strict=True)
-        return np.array([key not in there for key in keys], bool)
+        keys = _joined(keys_of(batch), keys_of(timeline), written, stays)
+        return cls(table, keys, ends, np.arange(len(said)) < len(written), closed)
 
     def ordered(self, rules: Rules) -> _Ordered:
         # Of two versions with one mark the one that says so holds, else the full row decides.
@@ -206,12 +226,21 @@ class _Together:
         last = ~like_before(table, KEY, shifted=True)
         holds, stays = np.zeros(len(places), bool), np.zeros(len(places), bool)
         stays[places_kept] = True
-        said = np.ones(len(last), bool) if rules.recompute else table["said"].to_numpy()
-        holds[places_kept] = last & said
-        ends = self._ends(table, places_kept, last, rules) if self.ends is not None else None
+        holds[places_kept] = last
+        holds &= self._may_hold(rules)
+        ends = self._ends(table, places_kept, last, rules, self._open_again(places, kept, rules))
         if ends is not None and rules.recompute:
             holds &= np.asarray(ends.is_null())
         return _Ordered(stays, holds, ends)
+
+    def _may_hold(self, rules: Rules) -> Mask:
+        """Whether the newest version of a key holds, if it is this one."""
+        may: Mask = np.ones(len(self.keys), bool) if rules.recompute else np.asarray(self.table["said"])
+        if rules.there is not None and rules.wins:
+            return may & among(self.keys, rules.there)
+        if rules.recompute and rules.keeps_closed:
+            return ~among(self.keys, self.closed) | (self.is_written & rules.wins)
+        return may
 
     def _says_nothing_new(self, table: pa.Table, places: Places) -> Mask:
         """The same state as the version before it, which had not ended by then."""
@@ -223,17 +252,30 @@ class _Together:
         nothing_new: Mask = like & np.asarray(lasted)
         return nothing_new
 
-    def _ends(self, table: pa.Table, places: Places, last: Mask, rules: Rules) -> pa.Array:
+    def _open_again(self, places: Places, kept: Mask, rules: Rules) -> Mask:
+        """Versions of which a row of the batch, which says nothing new, says that they last."""
+        again = np.zeros(len(places), bool)
+        if rules.wins and len(places):
+            before = np.maximum.accumulate(np.where(kept, np.arange(len(places)), 0))
+            again[places[before[~kept & self.is_written[places]]]] = True
+        return again
+
+    def _ends(self, table: pa.Table, places: Places, last: Mask, rules: Rules, again: Mask) -> pa.Array | None:
         """Where the next version begins, unless a row says that it ended before."""
-        assert self.ends is not None
+        if self.ends is None:
+            return None
         marks = table["mark"].combine_chunks()
         following = np.append(np.arange(1, len(places)), 0)[: len(places)]
         nexts = pc.if_else(pa.array(last), pa.scalar(None, marks.type), marks.take(pa.array(following)))
-        if rules.absent_end_at is not None:
-            at = rules.absent_end_at.cast(marks.type)
-            leaves = pa.array(last & self.absent[places] & np.asarray(pc.less_equal(marks, at)))
-            nexts = pc.if_else(leaves, at, nexts)
-        own = self.ends.take(pa.array(places))
+        if rules.there is not None and rules.left_by is not None:
+            by = rules.left_by.cast(marks.type)
+            absent = pa.array(~among(self.keys, rules.there)[places])
+            not_followed = pc.fill_null(pc.greater(nexts, by), True)
+            # What is to begin later, and is gone, has never been: it ends where it begins.
+            ended = pc.max_element_wise(marks, by) if rules.wins else by
+            leaves = pc.and_(absent, pc.and_(not_followed, pc.less_equal(marks, ended)))
+            nexts = pc.if_else(leaves, ended, nexts)
+        own = pc.if_else(pa.array(again), pa.scalar(None, self.ends.type), self.ends).take(pa.array(places))
         settled = pc.min_element_wise(own, nexts.cast(own.type))
         # Rows that do not stay end as they did: nobody asks.
         back = np.full(len(self.ends), -1)

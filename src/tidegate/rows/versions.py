@@ -171,7 +171,24 @@ def like_before(table: pa.Table, names: Sequence[str], *, shifted: bool = False)
     return like
 
 
-def keys_of(side: Versions, chosen: Mask | None = None) -> set[tuple[int, int]]:
-    """The keys of all rows, or of those that are chosen."""
-    words = [side.column(name) if chosen is None else side.column(name)[chosen] for name in KEY]
-    return {(int(one), int(two)) for one, two in zip(*words, strict=True)}
+def keys_of(side: Versions, chosen: Mask | None = None) -> pa.Array:
+    """The keys of all rows, or of those that are chosen, as sixteen bytes each."""
+    words = np.stack([side.column(name) for name in KEY], axis=1)
+    return _as_bytes(words if chosen is None else words[chosen])
+
+
+def keys_in(batches: Iterable[pa.RecordBatch], keys: Sequence[str]) -> pa.Array:
+    """The same of rows that are no versions: only these columns of them are asked for."""
+    parts = [_as_bytes(hash_rows(batch.select(list(keys)))) for batch in batches]
+    return pa.concat_arrays(parts) if parts else pa.array([], pa.binary(16))
+
+
+def among(keys: pa.Array, others: pa.Array) -> Mask:
+    """Which of these keys are among the others."""
+    found: Mask = np.asarray(pc.is_in(keys, value_set=others))
+    return found
+
+
+def _as_bytes(words: npt.NDArray[np.uint64]) -> pa.Array:
+    buffers = [None, pa.py_buffer(np.ascontiguousarray(words).tobytes())]
+    return pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), len(words), buffers)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from tidegate.changes.mark import MarkEvidence, Window
 from tidegate.errors import ConfigError, Unsupported, ValueProblem
 from tidegate.model.columns import fingerprint
+from tidegate.model.values import Value
 from tidegate.runs.executor import Places, new_run
 from tidegate.runs.kinds.scd2.table import VersionTable
 from tidegate.runs.planned import Planned, Unplanned
@@ -87,7 +89,7 @@ def _land(places: Places, one: Planned, table: VersionTable, rows: pa.Table) -> 
             "table": str(table.lake_table),
             "column": table.lake_column,
             "value": seen.next_batch.text,
-            "window": Window(None, None, None, is_given=True).to_json(),
+            "window": Window(_earliest(table, rows), None, None, is_given=True).to_json(),
             "run": run,
             "columns_id": fingerprint(table.kept_columns),
             "scope": one.plan.scope.to_json(),
@@ -104,3 +106,14 @@ def _land(places: Places, one: Planned, table: VersionTable, rows: pa.Table) -> 
     places.lake.publish(writer.path, places.lake.scd_path(table.lake_table, seen.next_batch.text), "")
     places.lake.finish(run)
     return receipt.rows
+
+
+def _earliest(table: VersionTable, rows: pa.Table) -> Value | None:
+    """The smallest mark; None where there is none, or where it cannot be told."""
+    import pyarrow.compute as pc
+
+    if table.mark is None:
+        return None
+    with suppress(ValueError):
+        return Value.of(pc.min(rows[table.mark.name]).as_py(), table.marks_of)
+    return None

@@ -40,6 +40,8 @@ class LandSlice:
     """Columns whose content is what planning compares next time, instead of `newest`."""
     proven_by: str = ""
     """A hash that the rows must have to count as proven, where they do not come from the source itself."""
+    keys: ReadRequest | None = None
+    """What names an entity, of all rows that there are: written into a file of its own, on the same snapshot."""
 
     def move(self, attempt: str, progress: Progress) -> Facts:
         return retried(
@@ -55,6 +57,11 @@ class LandSlice:
             before = self._fingerprint(session)
             path = self.folder / f"{self.name}.{attempt}.parquet"
             about = {**self.about, "read_at": read_at, "newest": newest}
+            if self.keys is not None:
+                keys = self.keys.with_text(request.text_columns)
+                beside = _Written(path.with_suffix(".keys"), keys, (), "")
+                all_keys, _, _ = beside.write(session.read(keys), progress, about)
+                about["newest"] = with_keys(newest, all_keys)
             written = _Written(path, request, self.watched, self.proven_by)
             receipt, newest, size = written.write(session.read(request), progress, about)
             if self._fingerprint(session) != before:
@@ -71,6 +78,7 @@ class LandSlice:
             "bytes": size,
             "text_columns": list(request.text_columns),
             "newest": newest,
+            "keys": str(path.with_suffix(".keys")) if self.keys is not None else None,
         }
 
     def _newest(self, session: Session) -> str | None:
@@ -136,6 +144,11 @@ class _Written:
             "columns": [column.name for column in self.request.columns],
             "unproven": self.proven_by not in ("", receipt.hash),
         }
+
+
+def with_keys(tail: str | None, keys: Receipt) -> str:
+    """What planning compares next time, of rows by their marks and of all keys."""
+    return f"{tail} {keys.as_text()}"
 
 
 def told(answer: tuple[object, ...]) -> str | None:

@@ -63,6 +63,8 @@ class LoadSlice:
     lake_table: TableName
     lake_column: str
     boundary: Boundary = field(default_factory=Boundary)
+    keys: Path | None = None
+    """A file beside it, with the keys that the source had."""
 
     def move(self, attempt: str, progress: Progress) -> Facts:
         return retried(lambda: self._load(progress))
@@ -114,7 +116,12 @@ class LoadSlice:
         )
         # Read back what the file holds, in its order: the hash was taken over exactly that.
         request = replace(self.work.request.only(file.columns), text_columns=file.text_columns)
-        return replace(self.work, entry=entry, request=request)
+        work = replace(self.work, entry=entry, request=request)
+        return work if self.keys is None else replace(work, there=self._keys_there)
+
+    def _keys_there(self) -> Iterator[pa.RecordBatch]:
+        assert self.keys is not None
+        return self.lake.batches(self.keys, self.work.request.batch.rows, self.work.request.batch.bytes)
 
     def _apply(self, session: Session, work: Any, progress: Progress) -> Loaded:
         return self.way(

@@ -102,8 +102,10 @@ def _landed(work: Work, job: Job, facts: Facts) -> StepOutcome:
     if not facts["rows"] and step.rows:
         return replace(outcome, outcome="failed", error=str(_left_meanwhile(job)))
     try:
-        place = _kind(job.one).place(work, job.one, step.value)
-        published = work.lake.publish(Path(facts["file"]), place, step.replaces)
+        *before, (written, place) = _kind(job.one).published(work, job.one, step.value, facts)
+        for other, its_place in before:
+            work.lake.publish(other, its_place, "")
+        published = work.lake.publish(written, place, step.replaces)
         work.landed[job.one.key, step.value] = place
         work.boundary("published")
         entry = job.entry()

@@ -47,14 +47,14 @@ def oldest(table: TableName, mark: Column) -> Sql:
     )
 
 
-def tail(table: TableName, mark: Column, low: Value | None) -> Sql:
-    """How many rows there are from a mark on, and the greatest of their marks."""
+def tail(table: TableName, mark: Column, low: Value | None, high: Value | None = None) -> Sql:
+    """How many rows there are from a mark on, up to another if there is one, and the greatest of their marks."""
     return sql(
         "SELECT {count}, {newest} FROM {table} WHERE {rows}",
         count=Count(),
         newest=AsText(sql("max({mark})", mark=Name.of(mark.name)), mark.type),
         table=Name.of(table),
-        rows=between(mark, low, None),
+        rows=between(mark, low, high),
     )
 
 

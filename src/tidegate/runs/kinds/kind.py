@@ -75,6 +75,10 @@ class TableKind(ABC):
     def place(self, work: Work, one: Planned, value: Value) -> Path:
         """Where a file that this run lands is published."""
 
+    def published(self, work: Work, one: Planned, value: Value, facts: Facts) -> list[tuple[Path, Path]]:
+        """What a task wrote and where it belongs, in the order in which it is published: the value's own file last."""
+        return [(Path(facts["file"]), self.place(work, one, value))]
+
     @abstractmethod
     def load_slice(self, work: Work, one: Planned, step: Load, path: Path) -> LoadSlice: ...
 

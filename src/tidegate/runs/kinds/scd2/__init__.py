@@ -60,6 +60,7 @@ class Scd2Kind(TableKind):
             newest=_tail(table, window) if table.mark is not None else None,
             watched=() if table.mark is not None else tuple(column.name for column in table.kept_columns),
             steady=None if table.source.reads_consistently else _steady(table, window),
+            keys=table.all_keys if table.reads_keys else None,
             folder=work.lake.workspace(work.run),
             name=name,
             about={
@@ -77,27 +78,36 @@ class Scd2Kind(TableKind):
     def place(self, work: Work, one: Planned, value: Value) -> Path:
         return work.lake.scd_path(one.table.lake_table, value.text)
 
+    def published(self, work: Work, one: Planned, value: Value, facts: Facts) -> list[tuple[Path, Path]]:
+        own = super().published(work, one, value, facts)
+        if facts["keys"] is None:
+            return own
+        return [(Path(facts["keys"]), work.lake.scd_keys_path(one.table.lake_table, value.text)), *own]
+
     def load_slice(self, work: Work, one: Planned, step: Load, path: Path) -> LoadSlice:
         table, rows, size = _table(one), step.rows or 0, _table(one).settings.batch_size
         entry = LedgerEntry(generation=step.generation, kind="loaded", rows=0, hash="", run=work.run)
-        made = _made(table, closes_absent=table.settings.deletes == "close" and step.is_newest)
         unit = _unit(table, step.value, entry)
+        # Only all rows together tell which keys are gone, where no file of their own does.
+        is_one = step.exact or (unit.closes_absent and not table.reads_keys)
+        keys = work.lake.scd_keys_path(table.lake_table, step.value.text)
         return LoadSlice(
             database=work.target,
             way=scd2.load,
             work=replace(
                 unit,
-                made=made,
+                made=_made(table),
                 wins=step.is_newest,
                 exact=step.exact,
-                # Only all keys together tell which are gone.
-                parts=-(-rows // size) or 1 if size and not step.exact and not (made and made.closes_absent) else 1,
+                parts=-(-rows // size) or 1 if size and not is_one else 1,
             ),
             lake=work.lake,
             path=path,
             lake_table=table.lake_table,
             lake_column=table.lake_column,
             boundary=work.boundary,
+            # Files from before it was asked for have none, and those that lost theirs are broken.
+            keys=keys if table.reads_keys and keys.exists() else None,
         )
 
     def adopted(self, seen: PartitionEvidence) -> Scope:
@@ -132,7 +142,7 @@ class Scd2Kind(TableKind):
             held_in_scope=table.from_target(in_scope),
             form=replace(_unit(table, value, known), made=_made(table), entry=replace(known, newest=None)),
             text_columns=known.text_columns,
-            closes_absent=table.settings.deletes == "close",
+            keys=table.all_keys if table.reads_keys else None,
         )
 
     def judged(self, one: Planned, value: Value, facts: Facts) -> tuple[Comparison, list[Finding]]:
@@ -153,8 +163,9 @@ def _rows(one: Planned, window: Window) -> Sql | None:
 
 
 def _tail(table: VersionTable, window: Window) -> Sql:
+    """What is beyond the bound was not read, and must look like news next time."""
     low = window.mark.less(table.look_back) if window.mark is not None else None
-    return marks.tail(table.source.name, table.source_mark, low)
+    return marks.tail(table.source.name, table.source_mark, low, window.upto)
 
 
 def _steady(table: VersionTable, window: Window) -> Sql:
@@ -164,10 +175,10 @@ def _steady(table: VersionTable, window: Window) -> Sql:
     return marks.tail(table.source.name, table.mark, window.after)
 
 
-def _made(table: VersionTable, *, closes_absent: bool = False) -> Made | None:
+def _made(table: VersionTable) -> Made | None:
     if not table.is_made:
         return None
-    return Made(table.made_columns, table.mark.name if table.mark is not None else "", closes_absent)
+    return Made(table.made_columns, table.mark.name if table.mark is not None else "")
 
 
 def _unit(table: VersionTable, value: Value, entry: LedgerEntry) -> VersionLoad:
@@ -186,6 +197,7 @@ def _unit(table: VersionTable, value: Value, entry: LedgerEntry) -> VersionLoad:
         latest=table.settings.latest_value,
         superseded=table.settings.superseded_value,
         recompute=table.recompute,
+        closes_absent=table.settings.deletes == "close",
     )
 
 

@@ -13,7 +13,7 @@ from tidegate.model.scope import Scope
 from tidegate.model.values import Kind, Value
 from tidegate.runs.kinds.kind import Witnesses
 from tidegate.runs.kinds.scd2.table import VersionTable
-from tidegate.runs.landing import receipt_of, told
+from tidegate.runs.landing import receipt_of, told, with_keys
 from tidegate.sql import marks, partitions
 from tidegate.sql.contents import count_rows
 
@@ -44,8 +44,10 @@ def look(table: VersionTable, at: Witnesses) -> MarkEvidence:
         target_lacks=table.target_lacks,
         in_lake=in_lake,
         in_ledger=in_ledger,
+        given={batch: window for batch, window in usable.items() if window.is_given},
         next_batch=_next_batch([batch for batch in (*entries, *files) if batch != ALL]),
         held=held,
+        collapses=table.is_made,
     )
     return _by_mark(table, at.source, evidence) if table.mark is not None else _as_a_whole(table, at.source, evidence)
 
@@ -57,12 +59,17 @@ def _by_mark(table: VersionTable, source: Session, seen: MarkEvidence) -> MarkEv
     last = max(seen.in_lake.items(), default=None)
     low = last[1].mark.less(table.look_back) if last is not None and last[1].mark is not None else floor
     rows, tail = tail_of(table, source, low)
+    if table.reads_keys:
+        text_columns = seen.lake[last[0]].text_columns if last is not None else ()
+        tail = with_keys(tail, receipt_of(source, table.all_keys.with_text(text_columns)))
     is_first = not seen.ledger and not seen.lake
     return replace(
         seen,
         nulls=_without_mark(table, source),
         newest=newest,
         settled=settled,
+        # A number knows no clock: by the greatest of them.
+        seen_at=(clock or settled) if table.reads_keys else None,
         tail=tail,
         floor=floor,
         rows=rows,
@@ -84,7 +91,16 @@ def tail_of(table: VersionTable, source: Session, low: Value | None) -> tuple[in
 
 def _files(table: VersionTable, lake: ParquetLake) -> dict[Value, LakeFile]:
     found = {Value.of(at, Kind.TEXT): one.path for at, one in lake.scd_files(table.lake_table).items()}
-    return {at: lake.footer(path, table.lake_table, table.lake_column)[2] for at, path in found.items()}
+    files = {at: lake.footer(path, table.lake_table, table.lake_column)[2] for at, path in found.items()}
+    return {at: _with_its_keys(table, lake, at, file) for at, file in files.items()}
+
+
+def _with_its_keys(table: VersionTable, lake: ParquetLake, at: Value, file: LakeFile) -> LakeFile:
+    """A file that was read with all keys is of no use without them."""
+    told = not file.broken and _window(table, file.window).seen_at is not None
+    if not told or not table.reads_keys or lake.scd_keys_path(table.lake_table, at.text).exists():
+        return file
+    return replace(file, broken="the file with its keys is missing")
 
 
 def _window(table: VersionTable, text: str | None, file: LakeFile | None = None) -> Window:

@@ -35,7 +35,8 @@ class CompareVersions:
     held_in_scope: ReadRequest
     form: VersionLoad
     text_columns: tuple[str, ...] = ()
-    closes_absent: bool = False
+    keys: ReadRequest | None = None
+    """All keys of the source, where they tell what left."""
 
     def move(self, attempt: str, progress: Progress) -> Facts:
         request = self.held.with_text(self.text_columns)
@@ -50,25 +51,43 @@ class CompareVersions:
             session.use_snapshot(self.snapshot) if self.snapshot else session.export_snapshot()
             inside = versions(session, self.inside, made=is_made)
             beyond = versions(session, self.beyond, made=is_made)
+            there = self._there(session, text_columns, progress)
         with self.target.connect("prove", read_only=True) as session:
             session.export_snapshot()
             held = versions(session, self.held)
             in_scope = held if is_made else versions(session, self.held_in_scope)
         sides = {"source": inside, "target": held}
         receipts = {name: {"rows": side.rows, "hash": side.receipt.hash} for name, side in sides.items()}
-        found = list(self._found(inside, beyond, held, in_scope))
+        found = list(self._found(inside, beyond, held, in_scope, there))
         return {**receipts, "findings": found, "text_columns": list(text_columns)}
 
-    def _found(self, inside: Versions, beyond: Versions, held: Versions, in_scope: Versions) -> Iterator[Found]:
-        from tidegate.rows.histories import findings, history, in_agreement, made_in_agreement
+    def _there(self, session: Session, text_columns: tuple[str, ...], progress: Progress) -> pa.Array | None:
+        from tidegate.rows.versions import keys_in
 
-        if self.form.made is not None:
-            yield from made_in_agreement(inside, held, closes_absent=self.closes_absent)
-            yield from history(held)
+        if self.keys is None:
+            return None
+        return keys_in(self._counted(session, self.keys.with_text(text_columns), progress), self.form.keys).unique()
+
+    def _found(
+        self, inside: Versions, beyond: Versions, held: Versions, in_scope: Versions, there: pa.Array | None
+    ) -> Iterator[Found]:
+        import pyarrow as pa
+
+        from tidegate.rows import histories
+        from tidegate.rows.versions import keys_of
+
+        form, flagged = self.form, self.form.flag is not None
+        if form.made is not None:
+            seen = pa.concat_arrays([keys_of(inside), keys_of(beyond)]) if there is None else there
+            yield from histories.made_in_agreement(inside, held)
+            yield from histories.still_holding(held, seen, "error" if form.closes_absent else "note", flagged=flagged)
+            yield from histories.history(held)
             return
-        yield from in_agreement(inside, beyond, held, in_scope)
-        if self.form.flag is not None:
-            yield from findings(inside, beyond, held, recompute=self.form.recompute)
+        yield from histories.in_agreement(inside, beyond, held, in_scope, there)
+        if there is not None:
+            yield from histories.still_holding(held, there, "error", flagged=flagged)
+        if flagged:
+            yield from histories.findings(inside, beyond, held, recompute=form.recompute)
 
     def _versions(
         self,

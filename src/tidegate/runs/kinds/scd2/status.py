@@ -44,8 +44,7 @@ def _state(seen: MarkEvidence, planned: bool) -> str:
         return "pending"
     if seen.held is None:
         return "missing"
-    newest = max(seen.in_ledger.items(), default=None, key=lambda pair: pair[0])
-    if newest is not None and newest[1].held not in (None, seen.held):
+    if seen.held_before not in (None, seen.held):
         return "differs"
     adopted = all(entry.kind == "adopted" for entry in standing)
     return "pending" if planned else "adopted" if adopted else "proven"

@@ -80,6 +80,15 @@ class VersionTable(ResolvedTable):
         return tuple(column for name in self.made_names for column in self.target_columns if column.name == name)
 
     @property
+    def reads_keys(self) -> bool:
+        """Rows that left cannot be seen by their mark: all keys are read besides."""
+        return self.settings.deletes == "close" and self.mark is not None
+
+    @property
+    def all_keys(self) -> ReadRequest:
+        return self.from_source(None).only(self.business_keys)
+
+    @property
     def columns_id(self) -> str:
         return fingerprint(self.kept_columns)
 
@@ -141,6 +150,7 @@ def resolve(settings: Scd2Table, catalogs: Catalogs) -> VersionTable:
         shape = _with_versions(settings, shape, made, keys, catalogs)
     assert start is not None
     _require_words_for_a_text(settings, flag)
+    _require_a_way_to_close(settings, flag or end)
     known = {start.name, *keys, *version_key, *outside, *tombstone, *(one.name for one in (flag, end) if one)}
     found = compared(settings, shape, catalogs, start, as_they_are=known, deletes=False)
     _require_them_to_travel(settings, found, known)
@@ -198,6 +208,15 @@ def _require_words_for_a_text(settings: Scd2Table, flag: Column | None) -> None:
             f"{settings.name}: {flag.name} is {flag.type}, and which text says that a version holds is not known.",
             UNTOUCHED,
             "Name both as `latest_value` and `superseded_value`: Y and N, for instance.",
+        )
+
+
+def _require_a_way_to_close(settings: Scd2Table, tells: Column | None) -> None:
+    if settings.deletes == "close" and tells is None:
+        raise ConfigError(
+            f"{settings.name}: `deletes: close` needs a column that says whether a version holds, or where it ends.",
+            UNTOUCHED,
+            "Name it as `flag_column` or `end_column`.",
         )
 
 
