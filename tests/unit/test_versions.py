@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tidegate.rows.differences import picked
 from tidegate.rows.timelines import Rules, decide, differs, settle, settled_again
-from tidegate.rows.versions import Form, Versions, versions_of
+from tidegate.rows.versions import Form, Versions, keys_in, versions_of
 
 SCHEMA = pa.schema(
     [("k1", pa.string()), ("k2", pa.int32()), ("mark", pa.timestamp("us")), ("name", pa.string()), ("flag", pa.bool_())]
@@ -245,7 +245,9 @@ MADE_FORM = Form(
     end="end",
     times=("start",),
 )
+MAKING = Rules(recompute=True, collapses=True)
 State = tuple[tuple[str, int], int, str | None]
+Source = dict[tuple[str, int], str | None]
 
 
 class MadeTarget:
@@ -254,7 +256,7 @@ class MadeTarget:
     def __init__(self) -> None:
         self.rows = MADE.empty_table()
 
-    def load(self, states: list[State]) -> None:
+    def load(self, states: list[State], rules: Rules = MAKING) -> None:
         columns = [
             [key[0] for key, _, _ in states],
             [key[1] for key, _, _ in states],
@@ -264,7 +266,7 @@ class MadeTarget:
             [True] * len(states),
         ]
         batch = pa.table([pa.array(one, field.type) for one, field in zip(columns, MADE, strict=True)], schema=MADE)
-        decision = decide(self._versions(batch), self._versions(self.rows), Rules(recompute=True, collapses=True))
+        decision = decide(self._versions(batch), self._versions(self.rows), rules)
         gone = set(decision.gone.tolist())
         kept = self.rows.filter(pa.array([place not in gone for place in range(self.rows.num_rows)], pa.bool_()))
         places = [place for place in range(self.rows.num_rows) if place not in gone]
@@ -282,6 +284,13 @@ class MadeTarget:
         fresh = pa.Table.from_batches(list(picked(said, decision.fresh, MADE.names)), MADE).to_pylist()
         self.rows = pa.Table.from_pylist([*old, *fresh], MADE)
         assert differs(decision.expected, self._versions(self.rows)) == ""
+
+    def see(self, at: int, source: Source, *, is_newest: bool) -> None:
+        """All that the source had at this time."""
+        states = [(key, at, name) for key, name in source.items()]
+        names = pa.table([[key[0] for key in source], [key[1] for key in source]], pa.schema([MADE[0], MADE[1]]))
+        there = keys_in(names.to_batches(), ["k1", "k2"])
+        self.load(states, replace(MAKING, wins=is_newest, there=there, left_by=pa.scalar(at)))
 
     def _versions(self, table: pa.Table) -> Versions:
         return versions_of(iter(table.to_batches(max_chunksize=2)), MADE, MADE_FORM)
@@ -335,3 +344,35 @@ def test_made_versions_are_a_history_in_any_order(states, seed):
         assert all(one[2] != two[2] for one, two in itertools.pairwise(own))
     target.load(sorted(states, key=lambda one: one[1]))
     assert target.held() == made_reference(states)
+
+
+def seen_reference(sources: list[Source]) -> set[tuple[Any, ...]]:
+    """Of a source that was seen whole, time and again: a version lasts while each look shows the same."""
+    found = set()
+    for key in {key for source in sources for key in source}:
+        begun: tuple[int, str | None] | None = None
+        for at, source in enumerate(sources):
+            is_there = key in source
+            if begun is not None and (not is_there or source[key] != begun[1]):
+                found.add((*key, begun[1], begun[0], at, False))
+                begun = None
+            if is_there and begun is None:
+                begun = (at, source[key])
+        if begun is not None:
+            found.add((*key, begun[1], begun[0], None, True))
+    return found
+
+
+@given(
+    sources=st.lists(st.dictionaries(keys, st.sampled_from([None, "", "x"]), max_size=4), max_size=7),
+    seed=st.integers(0, 2**32),
+)
+@settings(max_examples=60, deadline=None)
+def test_a_source_seen_whole_ends_in_the_same_table_in_whatever_order_looks_arrive(sources, seed):
+    """Looks that arrive late are followed by all that were made after them, as planning has it."""
+    dice, target, loaded = random.Random(seed), MadeTarget(), list[int]()
+    for late in dice.sample(range(len(sources)), len(sources)):
+        for at in [late, *sorted(one for one in loaded if one > late)]:
+            target.see(at, sources[at], is_newest=at >= max(loaded, default=0))
+        loaded.append(late)
+    assert target.held() == seen_reference(sources)
