@@ -96,6 +96,14 @@ class Versions:
         values: npt.NDArray[np.uint64] = self.hashes[name].to_numpy()
         return values
 
+    def where(self, chosen: Mask) -> Versions:
+        """Some of these rows."""
+        mask = pa.array(chosen)
+        ends = None if self.ends is None else self.ends.filter(mask)
+        return Versions(
+            self.hashes.filter(mask), self.named.filter(mask), self.marks.filter(mask), self.flags[chosen], ends
+        )
+
     def without(self, columns: Sequence[str]) -> list[str]:
         """Examples of rows with a null in one of these columns; empty when there is none."""
         empty = np.zeros(self.rows, bool)

@@ -131,7 +131,6 @@ class Scd2Kind(TableKind):
         upto = mark.reach(seen.in_ledger.values(), floor)
         known = max((batch, seen.ledger[batch]) for batch in seen.in_ledger or seen.ledger)[1]
         later = marks.beyond(table.mark, upto) if table.mark is not None and upto is not None else None
-        in_scope = marks.between(table.in_target(table.source_mark), floor, None) if table.sorts_alike else None
         return CompareVersions(
             source=work.source,
             target=work.target,
@@ -139,7 +138,7 @@ class Scd2Kind(TableKind):
             inside=table.from_source(table.source_rows(floor, upto, whole_scope=True)),
             beyond=table.from_source(later) if later is not None else None,
             held=table.from_target(None),
-            held_in_scope=table.from_target(in_scope),
+            floor=floor.text if floor is not None and table.sorts_alike else None,
             form=replace(_unit(table, value, known), made=_made(table), entry=replace(known, newest=None)),
             text_columns=known.text_columns,
             keys=table.all_keys if table.reads_keys else None,

@@ -32,7 +32,8 @@ class CompareVersions:
     beyond: ReadRequest | None
     """Its later ones: what they supersede is not yet known to the target."""
     held: ReadRequest
-    held_in_scope: ReadRequest
+    floor: str | None
+    """The mark that the scope begins at, where the target's marks can be compared with it."""
     form: VersionLoad
     text_columns: tuple[str, ...] = ()
     keys: ReadRequest | None = None
@@ -55,10 +56,9 @@ class CompareVersions:
         with self.target.connect("prove", read_only=True) as session:
             session.export_snapshot()
             held = versions(session, self.held)
-            in_scope = held if is_made else versions(session, self.held_in_scope)
         sides = {"source": inside, "target": held}
         receipts = {name: {"rows": side.rows, "hash": side.receipt.hash} for name, side in sides.items()}
-        found = list(self._found(inside, beyond, held, in_scope, there))
+        found = list(self._found(inside, beyond, held, there))
         return {**receipts, "findings": found, "text_columns": list(text_columns)}
 
     def _there(self, session: Session, text_columns: tuple[str, ...], progress: Progress) -> pa.Array | None:
@@ -68,9 +68,7 @@ class CompareVersions:
             return None
         return keys_in(self._counted(session, self.keys.with_text(text_columns), progress), self.form.keys).unique()
 
-    def _found(
-        self, inside: Versions, beyond: Versions, held: Versions, in_scope: Versions, there: pa.Array | None
-    ) -> Iterator[Found]:
+    def _found(self, inside: Versions, beyond: Versions, held: Versions, there: pa.Array | None) -> Iterator[Found]:
         import pyarrow as pa
 
         from tidegate.rows import histories
@@ -83,11 +81,22 @@ class CompareVersions:
             yield from histories.still_holding(held, seen, "error" if form.closes_absent else "note", flagged=flagged)
             yield from histories.history(held)
             return
-        yield from histories.in_agreement(inside, beyond, held, in_scope, there)
+        yield from histories.in_agreement(inside, beyond, held, self._in_scope(held), there)
         if there is not None:
             yield from histories.still_holding(held, there, "error", flagged=flagged)
         if flagged:
             yield from histories.findings(inside, beyond, held, recompute=form.recompute)
+
+    def _in_scope(self, held: Versions) -> Versions:
+        import numpy as np
+        import pyarrow.compute as pc
+
+        from tidegate.rows.made import mark_of
+
+        floor = mark_of(self.floor, held.marks.type)
+        return (
+            held if floor is None else held.where(np.asarray(pc.fill_null(pc.greater_equal(held.marks, floor), False)))
+        )
 
     def _versions(
         self,
