@@ -79,7 +79,7 @@ class Target:
         for row in changed:
             kept = [row if self._group(one) == self._group(row) else one for one in kept]
         fresh = picked(said, decision.fresh, SCHEMA.names)
-        back = settled_again(iter(table_of(rewritten).to_batches()), decision.expected, self.form)
+        back = settled_again(iter(table_of(rewritten).to_batches()), decision.staying, self.form)
         others = [row for row, own in zip(rows_of(self.rows), mine, strict=True) if not own]
         written = pa.Table.from_batches([*fresh, *back], SCHEMA)
         found = table_of([*kept, *rows_of(written)])

@@ -395,7 +395,7 @@ class _Change:
         if self._again is None:
             return
         request = replace(self._work.request, rows=with_partner(self._again, self._work.columns(self._form.group)))
-        yield from settled_again(self._session.read(request), self._decision.expected, self._form)
+        yield from settled_again(self._session.read(request), self._decision.staying, self._form)
 
     # Inside of it
 

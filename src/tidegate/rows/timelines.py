@@ -65,6 +65,8 @@ class Decision:
     """Rows of the timeline, in such groups, that rows of the batch stand in for; and those that say nothing new."""
     expected: pa.Table
     """The timeline afterwards: `key1`, `key2`, `row1`, `row2`, `flag`."""
+    staying: pa.Table
+    """Of these, the rows that the timeline has already."""
 
 
 @dataclass(frozen=True)
@@ -308,6 +310,7 @@ def _arranged(
     updated = in_place & new[replacing]
     inserted = np.concatenate([fresh, replacing[~in_place]])
     holds = order.holds[there][moved]
+    expected = _expected(batch, timeline, written, stays, order)
     return Decision(
         fresh=_mask(batch, inserted[new[inserted]]),
         changed=_mask(batch, replacing[updated]),
@@ -318,7 +321,8 @@ def _arranged(
         timeline_ends=_spread(order.ends, there, stays, timeline.ends),
         rewritten=stays[moved][shared[stays[moved]]],
         gone=np.concatenate([replaced[~updated], stays[~order.kept[there]]]),
-        expected=_expected(batch, timeline, written, stays, order),
+        expected=expected,
+        staying=expected.slice(int(order.kept[here].sum())),
     )
 
 
@@ -417,10 +421,10 @@ def with_validity(batch: pa.RecordBatch, flags: Mask, ends: pa.Array | None, for
     return batch
 
 
-def settled_again(batches: Iterator[pa.RecordBatch], expected: pa.Table, form: Form) -> Iterator[pa.RecordBatch]:
-    """Rows that are written anew, as is expected of each; what is not expected is left out."""
+def settled_again(batches: Iterator[pa.RecordBatch], staying: pa.Table, form: Form) -> Iterator[pa.RecordBatch]:
+    """Rows that are written anew, as is expected of each; what does not stay is left out."""
     said: dict[tuple[int, ...], list[tuple[bool, Any]]] = {}
-    for row in expected.to_pylist():
+    for row in staying.to_pylist():
         said.setdefault(tuple(row[name] for name in (*KEY, *ROW)), []).append((row["flag"], row.get("end")))
     for batch in batches:
         content = [name for name in batch.schema.names if name not in form.outside]
