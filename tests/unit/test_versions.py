@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tidegate.rows.differences import picked
+from tidegate.rows.histories import history
 from tidegate.rows.timelines import Rules, decide, differs, settle, settled_again
 from tidegate.rows.versions import Form, Versions, keys_in, versions_of
 
@@ -226,6 +227,98 @@ def test_a_version_with_a_key_of_its_own_may_move_its_mark():
     target.load([row(1, "A", key=("e", 1)), row(2, "B", key=("e", 2))])
     target.load([row(3, "A2", key=("e", 1))])
     assert target.held() == {row(3, "A2", key=("e", 1)), row(2, "B", flag=False, key=("e", 2))}
+
+
+# Versions with an end, a tombstone, and something outside of their content
+
+ENDED = pa.schema(
+    [
+        ("version", pa.int32()),
+        ("mark", pa.int64()),
+        ("name", pa.string()),
+        ("gone", pa.int32()),
+        ("flag", pa.string()),
+        ("end", pa.int64()),
+        ("grade", pa.int32()),
+        ("key", pa.string()),
+    ]
+)
+ENDED_FORM = Form(
+    keys=("key",),
+    mark="mark",
+    group=("key", "mark"),
+    flag="flag",
+    outside=("flag", "end", "grade"),
+    latest="Y",
+    superseded="N",
+    end="end",
+    tombstone="gone",
+)
+
+
+def ended(mark: int, name: str = "x", **cells: Any) -> dict[str, Any]:
+    usual = {"version": 0, "gone": 0, "flag": "Y", "end": None, "grade": 0, "key": "k"}
+    return {**usual, "mark": mark, "name": name, **cells}
+
+
+def after(
+    timeline: list[dict[str, Any]], *batches: list[dict[str, Any]], form: Form = ENDED_FORM, **rules: bool
+) -> list[tuple[int, str, str, int | None]]:
+    """Mark, name, flag and end of what is held when these batches were loaded."""
+    table = pa.Table.from_pylist(timeline, ENDED)
+    for batch in batches:
+        new, table = pa.Table.from_pylist(batch, ENDED), table.combine_chunks()
+        sides = [versions_of(iter(one.to_batches()), ENDED, form) for one in (new, table)]
+        decision = decide(*sides, Rules(**rules))
+        # As if all of it were written anew: what stays, and what comes.
+        said = settle(iter(new.to_batches()), decision.flags, decision.ends, form)
+        coming = picked(said, decision.fresh | decision.changed, ENDED.names)
+        back = settled_again(iter(table.to_batches()), decision.staying, form)
+        table = pa.Table.from_batches([*coming, *back], ENDED)
+        assert differs(decision.expected, versions_of(iter(table.to_batches()), ENDED, form)) == ""
+    rows = [(row["mark"], row["name"], row["flag"], row["end"]) for row in table.to_pylist()]
+    assert list(history(versions_of(iter(table.to_batches()), ENDED, form))) == []
+    return sorted(rows, key=repr)
+
+
+def test_what_is_outside_of_versions_with_one_mark_changes_in_place():
+    tied = [ended(1, "A", flag="N"), ended(1, "B")]
+    assert len(after(tied, [ended(1, "A", flag="N", grade=7), ended(1, "B")])) == 2
+
+
+def test_an_end_that_the_source_says_in_place_is_taken_over_and_back():
+    assert after([ended(1)], [ended(1, flag="N", end=5)]) == [(1, "x", "N", 5)]
+    assert after([ended(1, flag="N", end=5)], [ended(1)]) == [(1, "x", "Y", None)]
+    assert after([ended(1, flag="N", end=5)], [ended(1)], wins=False) == [(1, "x", "N", 5)]
+
+
+def test_an_end_that_was_found_here_moves_with_the_version_that_it_was_found_by():
+    form = replace(ENDED_FORM, group=("version",))
+    timeline = [
+        ended(1, flag="N", end=2, version=1),
+        ended(2, flag="N", end=3, version=2),
+        ended(3, version=3),
+    ]
+    held = after(timeline, [ended(4, version=2)], form=form)
+    assert held == [(1, "x", "N", 3), (3, "x", "N", 4), (4, "x", "Y", None)]
+
+
+@pytest.mark.parametrize("said", ["YN", "NY", "NN"])
+def test_of_versions_with_one_mark_one_lasts_until_the_next(said):
+    tied = [ended(1, name, flag=flag) for name, flag in zip("AB", said, strict=True)]
+    held = after([], tied, [ended(2)], [ended(3)])
+    assert [row[3] for row in held[:2]] in ([1, 2], [2, 1])
+    assert held[2:] == [(2, "x", "N", 3), (3, "x", "Y", None)]
+
+
+def test_a_tombstone_never_holds():
+    assert after([ended(1)], [ended(2, gone=1)]) == [(1, "x", "N", 2), (2, "x", "N", None)]
+    assert after([ended(1)], [ended(2, gone=1)], recompute=True) == [(1, "x", "N", 2), (2, "x", "N", None)]
+
+
+def test_what_ended_does_not_hold_where_flags_are_recomputed():
+    held = after([], [ended(1, "A", end=5), ended(1, "B", flag="N")], recompute=True)
+    assert held == [(1, "A", "N", 1), (1, "B", "Y", None)]
 
 
 # Versions that are made here

@@ -55,8 +55,7 @@ def findings(source: Versions, beyond: Versions, held: Versions, *, recompute: b
     """What the flags of the target do not tell as they should."""
     yield from history(held)
     superseded = keys_of(beyond)
-    expected = np.ones(source.rows, bool) if recompute else source.flags
-    expected = expected & _newest_of_each(source)
+    expected = source.may_hold(recompute=recompute) & _newest_of_each(source)
     there = placed(held, np.arange(held.rows)).append_column("held", pa.array(held.flags))
     here = placed(source, np.arange(source.rows)).append_column("expected", pa.array(expected))
     both = here.join(there, [*GROUP, *ROW], join_type="inner", right_suffix="_there")
@@ -80,7 +79,7 @@ def findings(source: Versions, beyond: Versions, held: Versions, *, recompute: b
 
 def made_in_agreement(source: Versions, held: Versions) -> Iterator[Found]:
     """Whether the version that holds of each key says what the source says now."""
-    now = _states(source, np.arange(source.rows))
+    now = _states(source, np.flatnonzero(~source.tombstones))
     holding = _states(held, np.flatnonzero(held.flags))
     both = now.join(holding, KEY, join_type="left outer", right_suffix="_held")
     found = both["place_held"].is_valid()
@@ -141,7 +140,8 @@ def _ends_beside_the_next(side: Versions) -> tuple[Places, Places]:
         return nothing, nothing
     table = side.hashes.select(KEY).append_column("mark", side.marks).append_column("end", side.ends)
     table = table.append_column("place", pa.array(np.arange(side.rows)))
-    table = table.sort_by([(name, "ascending") for name in (*KEY, "mark")])
+    # Of versions with one mark all but the last end where they begin.
+    table = table.sort_by([(name, "ascending") for name in (*KEY, "mark", "end")])
     followed = like_before(table, KEY, shifted=True)[:-1]
     ends, nexts = table["end"].combine_chunks()[:-1], table["mark"].combine_chunks()[1:].cast(side.ends.type)
     places = table["place"].to_numpy()[:-1]

@@ -5,7 +5,8 @@ Whatever the order in which batches arrive, and however often:
  * what the timeline lacks is inserted, once;
  * where both sides have versions of one group that nothing equals, a row was changed in place: a newer batch updates
    it, an older one has nothing to say;
- * the newest version of a key holds, if its own flag says so or if flags are recomputed; no other does;
+ * the newest version of a key holds, if its own flag says so or if flags are recomputed, and if it is no tombstone; no
+   other does;
  * where versions are made here, one that says nothing new beside the one before it is none;
  * where versions have an end, it is where the next one begins, if they do not say that they ended before;
  * where it is known which keys the source had, a key that it lacked ended by then, and holds again when it is back.
@@ -98,14 +99,11 @@ def decide(batch: Versions, timeline: Versions, rules: Rules) -> Decision:
         replacing, replaced = replacing[:0], replaced[:0]
     replacing = np.concatenate([replacing, matched[touched]])
     replaced = np.concatenate([replaced, theirs[touched]])
-    own, ends = timeline.flags.copy(), timeline.ends
-    if rules.wins:
-        own[theirs] = batch.flags[matched]
-        ends = _told_anew(batch, timeline, matched, theirs)
     surplus = _surplus(timeline, theirs, replaced, rules)
     stays = np.setdiff1d(np.arange(timeline.rows), np.concatenate([replaced, surplus]))
     written = np.concatenate([replacing, fresh])
-    all_of_it = _Together.of(batch, replace(timeline, flags=own, ends=ends), written, stays, _closed(timeline))
+    speaking = _in_its_own_words(batch, timeline, matched, theirs, rules)
+    all_of_it = _Together.of(batch, speaking, written, stays, _closed(timeline), rules)
     order = all_of_it.ordered(rules)
     decision = _arranged(batch, timeline, fresh, replacing, replaced, stays, order)
     return replace(decision, gone=np.concatenate([decision.gone, surplus]))
@@ -125,6 +123,30 @@ def _surplus(timeline: Versions, theirs: Places, replaced: Places, rules: Rules)
     if rules.there is not None:  # what left is closed, and what the source lost of others is history too
         inside &= among(keys_of(timeline), rules.there) & timeline.flags
     return np.flatnonzero(inside)
+
+
+def _in_its_own_words(batch: Versions, timeline: Versions, matched: Places, theirs: Places, rules: Rules) -> Versions:
+    """The timeline with what its rows say of themselves, not what was settled here. A newer batch has the last word."""
+    said = replace(timeline, ends=_own_ends(timeline))
+    if not rules.wins:
+        return said
+    flags = timeline.flags.copy()
+    flags[theirs] = batch.flags[matched]
+    return replace(said, flags=flags, ends=_told_anew(batch, said, matched, theirs))
+
+
+def _own_ends(timeline: Versions) -> pa.Array | None:
+    """Without ends at which another version of the key begins: these were found here, and move when that one does."""
+    if timeline.ends is None:
+        return None
+    marks = timeline.marks.cast(timeline.ends.type)
+    keys = timeline.hashes.select(KEY)
+    begin = keys.append_column("end", marks).group_by([*KEY, "end"]).aggregate([([], "count_all")])
+    ending = keys.append_column("end", timeline.ends).append_column("place", pa.array(np.arange(timeline.rows)))
+    found = ending.join(begin, [*KEY, "end"], join_type="left outer").sort_by("place")
+    others = pc.subtract(found["count_all"], pc.equal(timeline.ends, marks).cast(pa.int64())).combine_chunks()
+    was_found = pc.fill_null(pc.greater(others, 0), False)
+    return pc.if_else(was_found, pa.scalar(None, timeline.ends.type), timeline.ends)
 
 
 def _told_anew(batch: Versions, timeline: Versions, matched: Places, theirs: Places) -> pa.Array | None:
@@ -199,29 +221,33 @@ class _Together:
     table: pa.Table
     keys: pa.Array
     ends: pa.Array | None
+    tombstones: Mask
     is_written: Mask
     closed: pa.Array
     """Keys that no version of the timeline held of."""
 
     @classmethod
-    def of(cls, batch: Versions, timeline: Versions, written: Places, stays: Places, closed: pa.Array) -> _Together:
+    def of(
+        cls, batch: Versions, timeline: Versions, written: Places, stays: Places, closed: pa.Array, rules: Rules
+    ) -> _Together:
         columns: dict[str, Any] = {
             name: np.concatenate([batch.column(name)[written], timeline.column(name)[stays]])
             for name in (*KEY, *ROW, *STATE)
         }
         marks = _joined(batch.marks, timeline.marks, written, stays)
-        said = np.concatenate([batch.flags[written], timeline.flags[stays]])
+        may_hold = [side.may_hold(recompute=rules.recompute) for side in (batch, timeline)]
+        said = np.concatenate([may_hold[0][written], may_hold[1][stays]])
+        gone = np.concatenate([batch.tombstones[written], timeline.tombstones[stays]])
         table = pa.table({**columns, "mark": marks, "said": said, "place": np.arange(len(said))})
         ends = None
         if batch.ends is not None and timeline.ends is not None:
             ends = _joined(batch.ends, timeline.ends, written, stays)
         keys = _joined(keys_of(batch), keys_of(timeline), written, stays)
-        return cls(table, keys, ends, np.arange(len(said)) < len(written), closed)
+        return cls(table, keys, ends, gone, np.arange(len(said)) < len(written), closed)
 
     def ordered(self, rules: Rules) -> _Ordered:
         # Of two versions with one mark the one that says so holds, else the full row decides.
-        order = [*KEY, "mark", *(() if rules.recompute else ("said",)), *ROW]
-        table = self.table.sort_by([(name, "ascending") for name in order])
+        table = self.table.sort_by([(name, "ascending") for name in (*KEY, "mark", "said", *ROW)])
         places = table["place"].to_numpy()
         kept = ~self._says_nothing_new(table, places) if rules.collapses else np.ones(len(places), bool)
         table, places_kept = table.filter(pa.array(kept)), places[kept]
@@ -237,11 +263,11 @@ class _Together:
 
     def _may_hold(self, rules: Rules) -> Mask:
         """Whether the newest version of a key holds, if it is this one."""
-        may: Mask = np.ones(len(self.keys), bool) if rules.recompute else np.asarray(self.table["said"])
+        may: Mask = ~self.tombstones if rules.recompute else np.asarray(self.table["said"])
         if rules.there is not None and rules.wins:
             return may & among(self.keys, rules.there)
         if rules.recompute and rules.keeps_closed:
-            return ~among(self.keys, self.closed) | (self.is_written & rules.wins)
+            return may & (~among(self.keys, self.closed) | (self.is_written & rules.wins))
         return may
 
     def _says_nothing_new(self, table: pa.Table, places: Places) -> Mask:

@@ -8,7 +8,7 @@ of the content does not count. The state of a version is its content without the
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -49,8 +49,16 @@ class Form:
         """What each row says of itself; a null says that a version does not hold, and so does a tombstone."""
         if self.flag is None:
             return np.zeros(batch.num_rows, bool)
-        holds = np.asarray(self._truths(batch.column(self.flag)))
-        return holds & ~np.asarray(self._truths(batch.column(self.tombstone))) if self.tombstone else holds
+        return np.asarray(self._truths(batch.column(self.flag))) & ~self.tombstones(batch)
+
+    def tombstones(self, batch: pa.RecordBatch) -> Mask:
+        """Rows that say that their entity is gone."""
+        if self.tombstone is None:
+            return np.zeros(batch.num_rows, bool)
+        said = batch.column(self.tombstone)
+        # The words are those of a text; a number beside a flag in words says 1.
+        words = self if pa.types.is_string(said.type) else replace(self, latest="1", superseded="0")
+        return np.asarray(words._truths(said))
 
     def _truths(self, said: pa.Array) -> pa.Array:
         if pa.types.is_boolean(said.type):
@@ -86,7 +94,14 @@ class Versions:
     """The columns of key, group and mark, row by row."""
     marks: pa.Array
     flags: Mask
+    tombstones: Mask
     ends: pa.Array | None = None
+
+    def may_hold(self, *, recompute: bool) -> Mask:
+        """Rows that hold if they are the newest of their key: what says so, or all that did not end."""
+        if not recompute:
+            return self.flags
+        return ~self.tombstones if self.ends is None else ~self.tombstones & np.asarray(self.ends.is_null())
 
     @property
     def rows(self) -> int:
@@ -99,9 +114,13 @@ class Versions:
     def where(self, chosen: Mask) -> Versions:
         """Some of these rows."""
         mask = pa.array(chosen)
-        ends = None if self.ends is None else self.ends.filter(mask)
         return Versions(
-            self.hashes.filter(mask), self.named.filter(mask), self.marks.filter(mask), self.flags[chosen], ends
+            hashes=self.hashes.filter(mask),
+            named=self.named.filter(mask),
+            marks=self.marks.filter(mask),
+            flags=self.flags[chosen],
+            tombstones=self.tombstones[chosen],
+            ends=None if self.ends is None else self.ends.filter(mask),
         )
 
     def without(self, columns: Sequence[str]) -> list[str]:
@@ -133,13 +152,14 @@ def versions_of(batches: Iterable[pa.RecordBatch], schema: pa.Schema, form: Form
     aside = [name for name in form.outside if name not in (form.flag, form.end)] or list(form.keys)
     hashed = [list(form.keys), list(form.group), content, state, aside]
     named = list(dict.fromkeys((*form.keys, *form.group, form.mark, *((form.end,) if form.end else ()))))
-    parts, kept, flags = [], [], []
+    parts, kept, flags, tombstones = [], [], [], []
     for batch in batches:
         hashes = [hash_rows(batch.select(columns)) for columns in hashed]
         words = [pa.array(one[:, side]) for one in hashes for side in (0, 1)]
         parts.append(pa.table(words, names=[*KEY, *GROUP, *ROW, *STATE, *ASIDE]))
         kept.append(pa.Table.from_batches([batch.select(named)]))
         flags.append(form.flags(batch))
+        tombstones.append(form.tombstones(batch))
     empty = pa.schema([(name, pa.uint64()) for name in (*KEY, *GROUP, *ROW, *STATE, *ASIDE)]).empty_table()
     held = pa.concat_tables(kept) if kept else pa.schema([schema.field(name) for name in named]).empty_table()
     return Versions(
@@ -147,6 +167,7 @@ def versions_of(batches: Iterable[pa.RecordBatch], schema: pa.Schema, form: Form
         named=held,
         marks=held[form.mark].combine_chunks(),
         flags=np.concatenate(flags) if flags else np.zeros(0, bool),
+        tombstones=np.concatenate(tombstones) if tombstones else np.zeros(0, bool),
         ends=held[form.end].combine_chunks() if form.end else None,
     )
 
