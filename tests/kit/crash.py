@@ -2,8 +2,9 @@
 
     python crash.py CONFIGURATION PLACE NTH TALLY VICTIM
 
-`VICTIM` is `process` (the one that reaches the place: the driver, or a worker of Spark's) or `session` (everybody that
-the program started). A run that comes to its end prints its report as JSON.
+`VICTIM` is `process` (the one that reaches the place: the driver, or a worker of Spark's), `session` (everybody that
+the program started) or `all in one` (the run has no JVM, and its tasks no process of their own). A run that comes to
+its end prints its report as JSON.
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ import os
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 from pyspark import cloudpickle
 
 from kit import processes
+from kit.one_process import OneProcess
 from tidegate import Tidegate
 from tidegate.runs.listener import Boundary
 
@@ -46,9 +49,12 @@ class Killer(Boundary):
 
     def __call__(self, place: str) -> None:
         if place == self._place and self._count() == self._nth:
-            if self._victim == "session":
-                processes.kill_session(os.getsid(0))
-            processes.kill(os.getpid())
+            self._strike()
+
+    def _strike(self) -> None:
+        if self._victim == "session":
+            processes.kill_session(os.getsid(0))
+        processes.kill(os.getpid())
 
     def _count(self) -> int:
         with open(self._tally, "a+b") as tally:
@@ -58,13 +64,24 @@ class Killer(Boundary):
             return os.fstat(tally.fileno()).st_size
 
 
+class Interrupter(Killer):
+    """Interrupts instead, as Ctrl-C does: the process lives, and what was open is closed."""
+
+    def __init__(self, place: str, nth: int, tally: Path) -> None:
+        super().__init__(place, nth, tally, "")
+
+    def _strike(self) -> None:
+        raise KeyboardInterrupt
+
+
 # The folder of the tests is not on the path of Spark's workers.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 cloudpickle.register_pickle_by_value(processes)
 
 
 def main(configuration: str, place: str, nth: str, tally: str, victim: str) -> None:
-    with Tidegate.from_file(configuration) as tidegate:
+    session: Any = OneProcess() if victim == "all in one" else None
+    with Tidegate.from_file(configuration, spark=session) as tidegate:
         tidegate.boundary = Killer(place, int(nth), Path(tally), victim)
         report = tidegate.run(check=False)
     sys.stdout.write(json.dumps(report.to_dict()))

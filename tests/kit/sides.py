@@ -177,6 +177,10 @@ def forget_loads(url: str) -> None:
     do(url, f"DELETE FROM {_words(url).ledger}")  # noqa: S608 - a name of ours
 
 
+def ledger_name(url: str) -> str:
+    return _words(url).ledger
+
+
 def sessions_of(url: str) -> list[str]:
     """The names under which Tidegate is connected to this database."""
     return [name for (name,) in ask(url, _words(url).sessions)]

@@ -1,5 +1,5 @@
 """Timelines: random histories, cut into batches anyhow and loaded in any order, always end in the table that the
-definition asks for. The reference below is written from the definition, with dictionaries and no hashes."""
+definition asks for (`kit/dimension.py`)."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kit.dimension import Version, disagreements, made_of
 from tidegate.rows.differences import picked
 from tidegate.rows.histories import history
 from tidegate.rows.timelines import Rules, decide, differs, settle, settled_again
@@ -114,29 +115,10 @@ class Target:
         return set(rows)
 
 
-def reference(rows: list[Row], *, recompute: bool) -> tuple[set[Row], dict[tuple[str, int], list[Row]]]:
-    """All versions, none of them holding, and of each key the candidates of which one may hold."""
-    versions: dict[tuple[object, ...], Row] = {}
-    for row in rows:
-        known = versions.get((row.key, row.mark, row.name))
-        flag = row.flag or (known is not None and known.flag)
-        versions[row.key, row.mark, row.name] = replace(row, flag=flag)
-    candidates: dict[tuple[str, int], list[Row]] = {}
-    for key in {row.key for row in rows}:
-        own = [row for row in versions.values() if row.key == key]
-        newest = [row for row in own if row.mark == max(one.mark for one in own)]
-        candidates[key] = newest if recompute else [row for row in newest if row.flag]
-    return {replace(row, flag=False) for row in versions.values()}, candidates
-
-
 def assert_as_defined(target: Target, rows: list[Row]) -> None:
-    held = target.held()
-    versions, candidates = reference(rows, recompute=target.recompute)
-    assert {replace(row, flag=False) for row in held} == versions
-    for key, may_hold in candidates.items():
-        holding = [row for row in held if row.key == key and row.flag]
-        assert len(holding) == (1 if may_hold else 0), (key, holding, may_hold)
-        assert {replace(row, flag=False) for row in holding} <= {replace(row, flag=False) for row in may_hold}
+    held = rows_of(target.rows)
+    source, found = ([Version(row.key, row.mark, (row.name,), holds=row.flag) for row in side] for side in (rows, held))
+    assert disagreements(source, found, recompute=target.recompute) == []
 
 
 keys = st.tuples(st.sampled_from(["a", "A", "a ", ""]), st.integers(0, 1))
@@ -393,13 +375,10 @@ class MadeTarget:
 
 
 def made_reference(states: list[State]) -> set[tuple[Any, ...]]:
-    found = set()
-    for key in {key for key, _, _ in states}:
-        own = sorted({start: name for one, start, name in states if one == key}.items())
-        told = [(start, name) for place, (start, name) in enumerate(own) if not place or own[place - 1][1] != name]
-        nexts = [*(start for start, _ in told[1:]), None]
-        found |= {(*key, name, start, end, end is None) for (start, name), end in zip(told, nexts, strict=True)}
-    return found
+    observed: dict[Any, dict[Any, object]] = {}
+    for key, start, name in states:
+        observed.setdefault(key, {})[start] = name
+    return {(*key, name, start, end, holds) for key, start, name, end, holds in made_of(observed)}
 
 
 states = st.lists(
