@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kit import sides
+from kit.crash import Interrupter
 from kit.mariadb import MariaDb
 from kit.pairs import pairs
 from kit.sides import ask
@@ -274,6 +275,22 @@ def test_a_run_that_is_interrupted_is_completed(dimensions: Callable[[str, str],
     with suppress(KeyboardInterrupt, RunFailed):
         tidegate.run()
     dimension.came(1, 10, "fourth")
+    dimension.run()
+    dimension.assert_equal()
+
+
+@pytest.mark.parametrize("place", ["task about to commit", "loaded"])
+def test_healing_that_is_interrupted_goes_on(dimensions: Callable[[str, str], Dimension], tmp_path, place):
+    """The first of two batches fails, or comes alone: what is held then must not pass for all there was."""
+    dimension = dimensions("postgresql", "mysql")
+    dimension.run()
+    dimension.came(1, 20, "third")
+    dimension.run()
+    dimension.in_target("DELETE FROM customers")
+    tidegate = dimension.tidegate()
+    tidegate.boundary = Interrupter(place, 1, tmp_path / "tally")
+    with suppress(KeyboardInterrupt, RunFailed):
+        tidegate.run()
     dimension.run()
     dimension.assert_equal()
 

@@ -107,9 +107,12 @@ class MarkEvidence(PartitionEvidence):
 
     @property
     def held_before(self) -> int | None:
-        """How many rows the target had after the last load."""
+        """How many rows the target had after the last load. Where batches were loaded again and the newest was not
+        reached, as many as after that one: the rest is still to come."""
         last = max(self.in_ledger, default=None, key=lambda batch: self.ledger[batch].at)
-        return self.in_ledger[last].held if last is not None else None
+        newest = max(self.in_ledger, default=None)
+        held = [self.in_ledger[batch].held for batch in (last, newest) if batch is not None]
+        return max((rows for rows in held if rows is not None), default=None)
 
 
 def reach(windows: Iterable[Window], floor: Value | None) -> Value | None:

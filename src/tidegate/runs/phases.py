@@ -149,7 +149,7 @@ def _restamp(work: Work, job: Job, entry: LedgerEntry, stamp: str, facts: Facts)
 def load(work: Work, planned: list[Planned], not_landed: set[tuple[str, Value]]) -> None:
     """Each value in its own transaction, as many at once as there are connections to use."""
     steps = [(one, step) for one in planned for step in steps_of(one, Load) if (one.key, step.value) not in not_landed]
-    steps = [(one, step) for one, step in steps if not _schema_failed(work, one)]
+    steps = [(one, step) for one, step in steps if not _failed(work, one, "change schema")]
     if not steps:
         return
 
@@ -163,7 +163,14 @@ def load(work: Work, planned: list[Planned], not_landed: set[tuple[str, Value]])
         work.boundary("loaded")
 
     for some in _in_order(steps):
-        run_jobs(work, "load", [Job(one, step, _load_slice(work, one, step)) for one, step in some], finished)
+        jobs = [Job(one, step, _load_slice(work, one, step)) for one, step in some if not _waits(work, one)]
+        if jobs:
+            run_jobs(work, "load", jobs, finished)
+
+
+def _waits(work: Work, one: Planned) -> bool:
+    """Where one comes after the other, none comes after one that failed: it would look as if all were there."""
+    return _kind(one).one_at_a_time and _failed(work, one, "load")
 
 
 def _load_slice(work: Work, one: Planned, step: Load) -> Slice:
@@ -183,8 +190,5 @@ def remove(work: Work, planned: list[Planned]) -> None:
                 work.boundary("removed")
 
 
-def _schema_failed(work: Work, one: Planned) -> bool:
-    return any(
-        outcome.table == one.key and outcome.step == "change schema" and outcome.outcome == "failed"
-        for outcome in work.outcomes
-    )
+def _failed(work: Work, one: Planned, step: str) -> bool:
+    return any((outcome.table, outcome.step, outcome.outcome) == (one.key, step, "failed") for outcome in work.outcomes)
