@@ -74,8 +74,7 @@ class Target:
             if self._group(row) in again:
                 rewritten.append(row)
             else:
-                flag = True if place in decision.opened else False if place in decision.closed else row.flag
-                kept.append(replace(row, flag=flag))
+                kept.append(replace(row, flag=row.flag and place not in decision.closed))
         said = list(settle(iter(given_rows.to_batches()), decision.flags, decision.ends, self.form))
         changed = rows_of(pa.Table.from_batches(list(picked(said, decision.changed, SCHEMA.names)), SCHEMA))
         for row in changed:
@@ -84,7 +83,10 @@ class Target:
         back = settled_again(iter(table_of(rewritten).to_batches()), decision.staying, self.form)
         others = [row for row, own in zip(rows_of(self.rows), mine, strict=True) if not own]
         written = pa.Table.from_batches([*fresh, *back], SCHEMA)
-        found = table_of([*kept, *rows_of(written)])
+        # Opened by their group, at last.
+        opened = {tuple(row) for row in self._groups(old, decision.opened)}
+        rows = [replace(row, flag=row.flag or self._group(row) in opened) for row in (*kept, *rows_of(written))]
+        found = table_of(rows)
         assert differs(decision.expected, self._versions(found)) == ""
         self.rows = pa.concat_tables([table_of(others), found])
 
@@ -296,6 +298,15 @@ def test_of_versions_with_one_mark_one_lasts_until_the_next(said):
 def test_a_tombstone_never_holds():
     assert after([ended(1)], [ended(2, gone=1)]) == [(1, "x", "N", 2), (2, "x", "N", None)]
     assert after([ended(1)], [ended(2, gone=1)], recompute=True) == [(1, "x", "N", 2), (2, "x", "N", None)]
+
+
+def test_a_tombstone_that_somebody_let_hold_is_closed():
+    assert after([ended(1, gone=1)], [ended(1, gone=1)]) == [(1, "x", "N", None)]
+
+
+def test_what_holds_again_is_told_apart_from_what_comes_with_its_mark():
+    closed = held_after([row(1, "A", flag=False)], [row(1, "A"), row(1, "B", flag=False)])
+    assert closed == {row(1, "A"), row(1, "B", flag=False)}
 
 
 def test_what_ended_does_not_hold_where_flags_are_recomputed():

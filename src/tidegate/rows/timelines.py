@@ -61,7 +61,7 @@ class Decision:
     timeline_ends: pa.Array | None
     """Where each row of the timeline ends."""
     rewritten: Places
-    """Rows of the timeline that share their group with others and are to be written anew."""
+    """Rows of the timeline that share their group with others, or will, and are to be written anew."""
     gone: Places
     """Rows of the timeline, in such groups, that rows of the batch stand in for; and those that say nothing new."""
     expected: pa.Table
@@ -335,17 +335,20 @@ def _arranged(
     new[written] = order.kept[here]
     updated = in_place & new[replacing]
     inserted = np.concatenate([fresh, replacing[~in_place]])
+    inserted = inserted[new[inserted]]
     holds = order.holds[there][moved]
+    # What holds from now on is opened last: by then its group may have others.
+    anew = shared[stays[moved]] | (holds & _joined_by(timeline, batch, inserted)[stays[moved]])
     expected = _expected(batch, timeline, written, stays, order)
     return Decision(
-        fresh=_mask(batch, inserted[new[inserted]]),
+        fresh=_mask(batch, inserted),
         changed=_mask(batch, replacing[updated]),
         flags=flags,
         ends=_spread(order.ends, here, written, batch.ends),
-        closed=stays[moved][~holds & ~shared[stays[moved]]],
-        opened=stays[moved][holds & ~shared[stays[moved]]],
+        closed=stays[moved][~holds & ~anew],
+        opened=stays[moved][holds & ~anew],
         timeline_ends=_spread(order.ends, there, stays, timeline.ends),
-        rewritten=stays[moved][shared[stays[moved]]],
+        rewritten=stays[moved][anew],
         gone=np.concatenate([replaced[~updated], stays[~order.kept[there]]]),
         expected=expected,
         staying=expected.slice(int(order.kept[here].sum())),
@@ -393,6 +396,13 @@ def _shared(timeline: Versions) -> Mask:
     _, inverse, counts = np.unique(groups, axis=0, return_inverse=True, return_counts=True)
     shared: Mask = counts[inverse.reshape(-1)] > 1
     return shared
+
+
+def _joined_by(timeline: Versions, batch: Versions, inserted: Places) -> Mask:
+    """Whether a row of the timeline gets others of the batch into its group."""
+    coming = placed(batch, inserted).select(GROUP)
+    here = placed(timeline, np.arange(timeline.rows))
+    return _mask(timeline, here.join(coming, GROUP, join_type="left semi")["place"].to_numpy())
 
 
 def _mask(side: Versions, places: Places) -> Mask:

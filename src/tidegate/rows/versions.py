@@ -46,10 +46,10 @@ class Form:
     """A column that says of a version that its entity is gone."""
 
     def flags(self, batch: pa.RecordBatch) -> Mask:
-        """What each row says of itself; a null says that a version does not hold, and so does a tombstone."""
+        """What each row says of itself; a null says that a version does not hold."""
         if self.flag is None:
             return np.zeros(batch.num_rows, bool)
-        return np.asarray(self._truths(batch.column(self.flag))) & ~self.tombstones(batch)
+        return np.asarray(self._truths(batch.column(self.flag)))
 
     def tombstones(self, batch: pa.RecordBatch) -> Mask:
         """Rows that say that their entity is gone."""
@@ -98,9 +98,9 @@ class Versions:
     ends: pa.Array | None = None
 
     def may_hold(self, *, recompute: bool) -> Mask:
-        """Rows that hold if they are the newest of their key: what says so, or all that did not end."""
+        """Rows that hold if they are the newest of their key: what says so, or all that did not end; no tombstone."""
         if not recompute:
-            return self.flags
+            return self.flags & ~self.tombstones
         return ~self.tombstones if self.ends is None else ~self.tombstones & np.asarray(self.ends.is_null())
 
     @property
