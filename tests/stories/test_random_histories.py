@@ -502,20 +502,24 @@ def test_made_versions_tell_what_runs_saw(pair: tuple[str, str], tmp_path: Path,
     settings |= dice.choice([{}, {}, {"batch_size": 2}, {"surrogate_key": "number"}])
     world = World(*pair, tmp_path, dice, settings)
     made = MadeVersions(world, States(dice, by_mark, diary=world.diary), composite, closes)
-    # What neither a file nor a row tells any more, nobody knows: a history loses one of them or the other.
+    # What neither a file nor a row tells any more, nobody knows: a history loses one of them or the other, and no file
+    # that was not loaded.
     losses = [*OF_THE_LEDGER, *dice.choice([OF_THE_LAKE, OF_THE_TARGET])]
     with told(seed, world, settings):
-        for day in range(dice.randint(3, 5)):
+        is_loaded = False
+        for _ in range(dice.randint(3, 5)):
             made.live_a_day()
-            if day and dice.random() < 0.5:
+            if is_loaded and dice.random() < 0.5:
                 world.lose(losses)
             if dice.random() < 0.4:
                 with made.watched():
                     world.run_and_be_stopped()
+                is_loaded = False
                 if dice.random() < 0.3:
                     continue
             with made.watched():
                 world.run()
+            is_loaded = True
             made.assert_as_defined()
         with made.watched():
             world.run()

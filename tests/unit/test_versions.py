@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from kit.dimension import Version, disagreements, made_of
 from tidegate.rows.differences import picked
-from tidegate.rows.histories import history
+from tidegate.rows.histories import findings, history
 from tidegate.rows.timelines import Rules, decide, differs, settle, settled_again
 from tidegate.rows.versions import Form, Versions, keys_in, versions_of
 
@@ -307,6 +307,15 @@ def test_a_tombstone_that_somebody_let_hold_is_closed():
 def test_what_holds_again_is_told_apart_from_what_comes_with_its_mark():
     closed = held_after([row(1, "A", flag=False)], [row(1, "A"), row(1, "B", flag=False)])
     assert closed == {row(1, "A"), row(1, "B", flag=False)}
+
+
+def test_of_repeated_rows_that_differ_in_their_flag_one_that_holds_is_verified():
+    rows = [ended(1), ended(1, flag="N")]
+    source, held, none = (
+        versions_of(iter(pa.Table.from_pylist(some, ENDED).to_batches()), ENDED, ENDED_FORM)
+        for some in (rows, rows[:1], [])
+    )
+    assert list(findings(source, none, held, recompute=False)) == []
 
 
 def test_what_ended_does_not_hold_where_flags_are_recomputed():
