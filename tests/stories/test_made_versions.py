@@ -325,3 +325,14 @@ def test_what_cannot_be_is_refused_at_once(plains: Callable[[str, str], Plain], 
     plain.settings |= settings
     with pytest.raises(ConfigError, match=told):
         plain.tidegate()
+
+
+def test_a_tombstone_ends_what_was_and_does_not_hold(plain: Plain):
+    sides.do(plain.source, "ALTER TABLE products ADD gone int")
+    plain.settings |= {"mark_column": "changed", "tombstone_column": "gone"}
+    plain.run()
+    sides.do(plain.source, "UPDATE products SET gone = 1, changed = %s WHERE code = 'a'", ago(10))
+    plain.run()
+    assert plain.told() == [("a", 1.0, False), ("a", 1.0, False), ("b", None, True)]
+    assert plain.history()[0][3] == ago(10)
+    assert plain.tidegate().verify().outcome == "equal"

@@ -311,7 +311,7 @@ def test_a_text_may_say_which_version_holds(dimension: Dimension):
     dimension.in_source("UPDATE customers SET active = CASE WHEN name = 'first' THEN 'N' ELSE 'Y' END")
     dimension.in_source("UPDATE customers SET active = 'Y' WHERE name IS NULL")
     dimension.settings["flag_column"] = "active"
-    with pytest.raises(RunFailed, match="which text says that a version holds is not known"):
+    with pytest.raises(RunFailed, match="which text says yes is not known"):
         dimension.run()
     dimension.settings |= {"latest_value": "Y", "superseded_value": "N", "outside": ["islatest"]}
     dimension.run()
@@ -504,6 +504,36 @@ def test_what_is_outside_of_a_version_follows_the_source(dimension: Dimension):
     assert ask(dimension.target, "SELECT grade FROM customers WHERE id = 2") == [(7,), (7,)]
     assert ask(dimension.target, ends) == [(ago(100), ago(90)), (ago(90), ago(70)), (ago(70), None)]
     assert not any(row[4] for row in dimension.held(dimension.target) if row[0] == 1)
+
+
+def test_a_tombstone_never_holds_whoever_settles_flags(dimension: Dimension):
+    dimension.in_source("ALTER TABLE customers ADD gone int")
+    dimension.settings |= {"flags": "recompute", "tombstone_column": "gone"}
+    dimension.run()
+    dimension.came(1, 20, "grave")
+    dimension.in_source("UPDATE customers SET gone = 1 WHERE name = 'grave'")
+    dimension.run()
+    holding = [row[2] for row in dimension.held(dimension.target) if row[4]]
+    assert holding == [None, "US"]
+    assert dimension.tidegate().verify().outcome == "equal"
+    dimension.came(1, 10, "back")
+    dimension.run()
+    assert [row[2] for row in dimension.held(dimension.target) if row[4]] == ["back", None, "US"]
+    assert dimension.tidegate().verify().outcome == "equal"
+
+
+def test_a_tombstone_may_be_a_number_beside_a_flag_that_is_a_text(dimension: Dimension):
+    dimension.in_source("ALTER TABLE customers ADD active varchar(1)")
+    dimension.in_source("ALTER TABLE customers ADD gone smallint")
+    dimension.in_source("UPDATE customers SET active = 'Y', gone = CASE WHEN id = 2 THEN 1 ELSE 0 END")
+    words = {"flag_column": "active", "latest_value": "Y", "superseded_value": "N", "outside": ["islatest"]}
+    dimension.settings |= {**words, "tombstone_column": "gone"}
+    dimension.run()
+    assert ask(dimension.target, "SELECT name FROM customers WHERE active = 'Y'") == [("second",)]
+    assert dimension.tidegate().verify().outcome == "equal"
+    dimension.settings["tombstone_column"] = "lastmodified"
+    with pytest.raises(RunFailed, match=r"lastmodified is .*, which says neither yes nor no"):
+        dimension.run()
 
 
 @pytest.mark.parametrize("type_", ["timestamptz", "date", "numeric(20,6)"])

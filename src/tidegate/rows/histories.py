@@ -55,7 +55,7 @@ def findings(source: Versions, beyond: Versions, held: Versions, *, recompute: b
     """What the flags of the target do not tell as they should."""
     yield from history(held)
     superseded = keys_of(beyond)
-    expected = np.ones(source.rows, bool) if recompute else source.flags
+    expected = ~source.graves if recompute else source.flags
     expected = expected & _newest_of_each(source)
     there = placed(held, np.arange(held.rows)).append_column("held", pa.array(held.flags))
     here = placed(source, np.arange(source.rows)).append_column("expected", pa.array(expected))
@@ -86,6 +86,7 @@ def made_in_agreement(source: Versions, held: Versions) -> Iterator[Found]:
     found = both["place_held"].is_valid()
     unlike = pc.or_(*(pc.not_equal(both[name], both[f"{name}_held"]) for name in STATE))
     missing = both.filter(pc.invert(found))["place"].to_numpy()
+    missing = missing[~source.graves[missing]]
     other = both.filter(pc.and_(found, pc.fill_null(unlike, False)))["place"].to_numpy()
     if len(missing):
         yield "receipt", f"{counted(len(missing), 'key')} without a version holding ({source.names(missing)})", "error"

@@ -5,7 +5,8 @@ Whatever the order in which batches arrive, and however often:
  * what the timeline lacks is inserted, once;
  * where both sides have versions of one group that nothing equals, a row was changed in place: a newer batch updates
    it, an older one has nothing to say;
- * the newest version of a key holds, if its own flag says so or if flags are recomputed; no other does;
+ * the newest version of a key holds, if its own flag says so or if flags are recomputed, and if it is no tombstone; no
+   other does;
  * where versions are made here, one that says nothing new beside the one before it is none;
  * where versions have an end, it is where the next one begins, if they do not say that they ended before;
  * where it is known which keys the source had, a key that it lacked ended by then, and holds again when it is back.
@@ -198,6 +199,7 @@ class _Together:
     keys: pa.Array
     ends: pa.Array | None
     is_written: Mask
+    graves: Mask
     closed: pa.Array
     """Keys that no version of the timeline held of."""
 
@@ -214,7 +216,8 @@ class _Together:
         if batch.ends is not None and timeline.ends is not None:
             ends = _joined(batch.ends, timeline.ends, written, stays)
         keys = _joined(keys_of(batch), keys_of(timeline), written, stays)
-        return cls(table, keys, ends, np.arange(len(said)) < len(written), closed)
+        graves = np.concatenate([batch.graves[written], timeline.graves[stays]])
+        return cls(table, keys, ends, np.arange(len(said)) < len(written), graves, closed)
 
     def ordered(self, rules: Rules) -> _Ordered:
         # Of two versions with one mark the one that says so holds, else the full row decides.
@@ -227,7 +230,7 @@ class _Together:
         holds, stays = np.zeros(len(places), bool), np.zeros(len(places), bool)
         stays[places_kept] = True
         holds[places_kept] = last
-        holds &= self._may_hold(rules)
+        holds &= self._may_hold(rules) & ~self.graves
         ends = self._ends(table, places_kept, last, rules, self._open_again(places, kept, rules))
         if ends is not None and rules.recompute:
             holds &= np.asarray(ends.is_null())

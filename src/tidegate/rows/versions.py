@@ -49,21 +49,29 @@ class Form:
         """What each row says of itself; a null says that a version does not hold, and so does a tombstone."""
         if self.flag is None:
             return np.zeros(batch.num_rows, bool)
-        holds = np.asarray(self._truths(batch.column(self.flag)))
-        return holds & ~np.asarray(self._truths(batch.column(self.tombstone))) if self.tombstone else holds
+        return self._truths(batch.column(self.flag), self.latest, self.superseded) & ~self.graves(batch)
 
-    def _truths(self, said: pa.Array) -> pa.Array:
+    def graves(self, batch: pa.RecordBatch) -> Mask:
+        """Whether each row says that its entity is gone: a text in the words of the flag, a number by 1 and 0."""
+        if self.tombstone is None:
+            return np.zeros(batch.num_rows, bool)
+        said = batch.column(self.tombstone)
+        words = (self.latest, self.superseded) if pa.types.is_string(said.type) else ("1", "0")
+        return self._truths(said, *words)
+
+    @staticmethod
+    def _truths(said: pa.Array, yes: str, no: str) -> Mask:
         if pa.types.is_boolean(said.type):
-            return pc.fill_null(said, False)
-        yes, no = (pc.fill_null(pc.equal(said, self._said(truth, said.type)), False) for truth in (True, False))
-        unknown = said.filter(pc.invert(pc.or_(pc.or_(yes, no), said.is_null())))
+            return np.asarray(pc.fill_null(said, False))
+        is_yes, is_no = (pc.fill_null(pc.equal(said, pa.scalar(one).cast(said.type)), False) for one in (yes, no))
+        unknown = said.filter(pc.invert(pc.or_(pc.or_(is_yes, is_no), said.is_null())))
         if len(unknown):
             raise ValueProblem(
-                f"A flag says {str(unknown[0])!r}, which is neither {self.latest!r} nor {self.superseded!r}.",
+                f"A flag says {str(unknown[0])!r}, which is neither {yes!r} nor {no!r}.",
                 "Nothing was loaded; the target keeps what it had.",
                 "Correct `latest_value` and `superseded_value`, or these rows.",
             )
-        return yes
+        return np.asarray(is_yes)
 
     def spelled(self, truths: npt.NDArray[np.bool_], type_: pa.DataType) -> pa.Array:
         """As the column says it."""
@@ -86,6 +94,8 @@ class Versions:
     """The columns of key, group and mark, row by row."""
     marks: pa.Array
     flags: Mask
+    graves: Mask
+    """Rows that say of their entity that it is gone: they never hold."""
     ends: pa.Array | None = None
 
     @property
@@ -125,13 +135,14 @@ def versions_of(batches: Iterable[pa.RecordBatch], schema: pa.Schema, form: Form
     aside = [name for name in form.outside if name not in (form.flag, form.end)] or list(form.keys)
     hashed = [list(form.keys), list(form.group), content, state, aside]
     named = list(dict.fromkeys((*form.keys, *form.group, form.mark, *((form.end,) if form.end else ()))))
-    parts, kept, flags = [], [], []
+    parts, kept, flags, graves = [], [], [], []
     for batch in batches:
         hashes = [hash_rows(batch.select(columns)) for columns in hashed]
         words = [pa.array(one[:, side]) for one in hashes for side in (0, 1)]
         parts.append(pa.table(words, names=[*KEY, *GROUP, *ROW, *STATE, *ASIDE]))
         kept.append(pa.Table.from_batches([batch.select(named)]))
         flags.append(form.flags(batch))
+        graves.append(form.graves(batch))
     empty = pa.schema([(name, pa.uint64()) for name in (*KEY, *GROUP, *ROW, *STATE, *ASIDE)]).empty_table()
     held = pa.concat_tables(kept) if kept else pa.schema([schema.field(name) for name in named]).empty_table()
     return Versions(
@@ -139,6 +150,7 @@ def versions_of(batches: Iterable[pa.RecordBatch], schema: pa.Schema, form: Form
         named=held,
         marks=held[form.mark].combine_chunks(),
         flags=np.concatenate(flags) if flags else np.zeros(0, bool),
+        graves=np.concatenate(graves) if graves else np.zeros(0, bool),
         ends=held[form.end].combine_chunks() if form.end else None,
     )
 
