@@ -536,6 +536,20 @@ def test_a_tombstone_may_be_a_number_beside_a_flag_that_is_a_text(dimension: Dim
         dimension.run()
 
 
+def test_a_row_that_the_source_has_twice_is_one_version(dimension: Dimension):
+    """One that holds, where the two do not agree."""
+    dimension.came(3, 20, "twice", latest=False)
+    dimension.came(3, 20, "twice")
+    dimension.came(3, 20, "twice", latest=False)
+    dimension.run()
+    assert [row[4] for row in dimension.held(dimension.target) if row[0] == 3] == [True]
+    report = dimension.tidegate().verify()
+    assert report.outcome == "equal", report.findings
+    dimension.in_target("DELETE FROM customers WHERE id = 3")
+    found = dimension.tidegate().verify()
+    assert found.findings[0].what.startswith("1 version missing in the target (3, EU")
+
+
 @pytest.mark.parametrize("type_", ["timestamptz", "date", "numeric(20,6)"])
 def test_marks_of_other_types(dimensions: Callable[[str, str], Dimension], type_):
     dimension = dimensions("postgresql", "postgresql")

@@ -58,7 +58,8 @@ def findings(source: Versions, beyond: Versions, held: Versions, *, recompute: b
     expected = ~source.graves if recompute else source.flags
     expected = expected & _newest_of_each(source)
     there = placed(held, np.arange(held.rows)).append_column("held", pa.array(held.flags))
-    here = placed(source, np.arange(source.rows)).append_column("expected", pa.array(expected))
+    first = first_of_each(source)
+    here = placed(source, first).append_column("expected", pa.array(expected[first]))
     both = here.join(there, [*GROUP, *ROW], join_type="inner", right_suffix="_there")
     unlike = both.filter(pc.not_equal(both["expected"], both["held"]))["place"].to_numpy()
     keys = keys_of(source)
@@ -152,8 +153,8 @@ def _ends_beside_the_next(side: Versions) -> tuple[Places, Places]:
 
 
 def _absent(side: Versions, other: Versions) -> Places:
-    """Places of versions that the other side does not have."""
-    here = placed(side, np.arange(side.rows))
+    """Places of versions that the other side does not have; one for rows that are there more than once."""
+    here = placed(side, first_of_each(side))
     there = placed(other, np.arange(other.rows)).select([*GROUP, *ROW])
     return np.sort(here.join(there, [*GROUP, *ROW], join_type="left anti")["place"].to_numpy())
 
