@@ -231,6 +231,18 @@ def test_the_first_run_takes_what_it_is_told(dimensions: Callable[[str, str], Di
     dimension.assert_equal()
 
 
+def test_all_versions_are_also_those_that_come_late_before_all_others(dimension: Dimension):
+    dimension.settings["initial_load"] = "full"
+    dimension.run()
+    dimension.came(2, 85, "late", latest=False)
+    dimension.came(9, 105, "before all others")
+    dimension.run()
+    found = dimension.tidegate().verify()
+    assert found.findings[0].what.startswith("1 version missing in the target (9, EU")
+    dimension.tidegate().repair()
+    dimension.assert_equal()
+
+
 # What is lost, and what somebody changed
 
 
