@@ -241,7 +241,6 @@ SHARED: dict[str, Statement] = {
     "mark_newest": Statement(
         lambda session: [session.query(marks.newest(ODD, *own(session, MOMENT), at)) for at in (None, NOON)]
     ),
-    "mark_oldest": Statement(lambda session: session.query(marks.oldest(ODD, *own(session, MOMENT)))),
     "mark_tail": Statement(
         lambda session: [
             session.query(marks.tail(ODD, *own(session, MOMENT), low, high))

@@ -19,6 +19,7 @@ from kit.mariadb import MariaDb
 from kit.pairs import pairs
 from kit.sides import ask
 from tidegate import Tidegate
+from tidegate.cli.standing import in_one_line
 from tidegate.errors import ConfigError, RunFailed
 from tidegate.model.plan import Notice
 
@@ -325,3 +326,26 @@ def test_what_cannot_be_is_refused_at_once(plains: Callable[[str, str], Plain], 
     plain.settings |= settings
     with pytest.raises(ConfigError, match=told):
         plain.tidegate()
+
+
+def test_a_tombstone_ends_what_was_and_does_not_hold(plain: Plain):
+    sides.do(plain.source, "ALTER TABLE products ADD gone int")
+    plain.settings |= {"mark_column": "changed", "tombstone_column": "gone"}
+    plain.run()
+    sides.do(plain.source, "UPDATE products SET gone = 1, changed = %s WHERE code = 'a'", ago(10))
+    plain.run()
+    assert plain.told() == [("a", 1.0, False), ("a", 1.0, False), ("b", None, True)]
+    assert plain.history()[0][3] == ago(10)
+    assert plain.tidegate().verify().outcome == "equal"
+
+
+def test_where_a_table_without_a_mark_stands(plain: Plain):
+    (before,) = plain.tidegate().status()
+    assert (before.scope, before.is_whole, before.batches) == ("all versions", True, ())
+    assert in_one_line(before) == "scope all versions; nothing is loaded yet"
+    assert before.pending[1].startswith("land batch 20")
+    plain.run()
+    (after,) = plain.tidegate().status()
+    assert in_one_line(after).startswith(
+        "scope all versions; its content is loaded, from 1 batch; the target holds 2 versions; last loaded 20"
+    )

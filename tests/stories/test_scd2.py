@@ -232,6 +232,18 @@ def test_the_first_run_takes_what_it_is_told(dimensions: Callable[[str, str], Di
     dimension.assert_equal()
 
 
+def test_all_versions_are_also_those_that_come_late_before_all_others(dimension: Dimension):
+    dimension.settings["initial_load"] = "full"
+    dimension.run()
+    dimension.came(2, 85, "late", latest=False)
+    dimension.came(9, 105, "before all others")
+    dimension.run()
+    found = dimension.tidegate().verify()
+    assert found.findings[0].what.startswith("1 version missing in the target (9, EU")
+    dimension.tidegate().repair()
+    dimension.assert_equal()
+
+
 # What is lost, and what somebody changed
 
 
@@ -328,7 +340,7 @@ def test_a_text_may_say_which_version_holds(dimension: Dimension):
     dimension.in_source("UPDATE customers SET active = CASE WHEN name = 'first' THEN 'N' ELSE 'Y' END")
     dimension.in_source("UPDATE customers SET active = 'Y' WHERE name IS NULL")
     dimension.settings["flag_column"] = "active"
-    with pytest.raises(RunFailed, match="which text says that a version holds is not known"):
+    with pytest.raises(RunFailed, match="which text says yes is not known"):
         dimension.run()
     dimension.settings |= {"latest_value": "Y", "superseded_value": "N", "outside": ["islatest"]}
     dimension.run()
@@ -521,6 +533,50 @@ def test_what_is_outside_of_a_version_follows_the_source(dimension: Dimension):
     assert ask(dimension.target, "SELECT grade FROM customers WHERE id = 2") == [(7,), (7,)]
     assert ask(dimension.target, ends) == [(ago(100), ago(90)), (ago(90), ago(70)), (ago(70), None)]
     assert not any(row[4] for row in dimension.held(dimension.target) if row[0] == 1)
+
+
+def test_a_tombstone_never_holds_whoever_settles_flags(dimension: Dimension):
+    dimension.in_source("ALTER TABLE customers ADD gone int")
+    dimension.settings |= {"flags": "recompute", "tombstone_column": "gone"}
+    dimension.run()
+    dimension.came(1, 20, "grave")
+    dimension.in_source("UPDATE customers SET gone = 1 WHERE name = 'grave'")
+    dimension.run()
+    holding = [row[2] for row in dimension.held(dimension.target) if row[4]]
+    assert holding == [None, "US"]
+    assert dimension.tidegate().verify().outcome == "equal"
+    dimension.came(1, 10, "back")
+    dimension.run()
+    assert [row[2] for row in dimension.held(dimension.target) if row[4]] == ["back", None, "US"]
+    assert dimension.tidegate().verify().outcome == "equal"
+
+
+def test_a_tombstone_may_be_a_number_beside_a_flag_that_is_a_text(dimension: Dimension):
+    dimension.in_source("ALTER TABLE customers ADD active varchar(1)")
+    dimension.in_source("ALTER TABLE customers ADD gone smallint")
+    dimension.in_source("UPDATE customers SET active = 'Y', gone = CASE WHEN id = 2 THEN 1 ELSE 0 END")
+    words = {"flag_column": "active", "latest_value": "Y", "superseded_value": "N", "outside": ["islatest"]}
+    dimension.settings |= {**words, "tombstone_column": "gone"}
+    dimension.run()
+    assert ask(dimension.target, "SELECT name FROM customers WHERE active = 'Y'") == [("second",)]
+    assert dimension.tidegate().verify().outcome == "equal"
+    dimension.settings["tombstone_column"] = "lastmodified"
+    with pytest.raises(RunFailed, match=r"lastmodified is .*, which says neither yes nor no"):
+        dimension.run()
+
+
+def test_a_row_that_the_source_has_twice_is_one_version(dimension: Dimension):
+    """One that holds, where the two do not agree."""
+    dimension.came(3, 20, "twice", latest=False)
+    dimension.came(3, 20, "twice")
+    dimension.came(3, 20, "twice", latest=False)
+    dimension.run()
+    assert [row[4] for row in dimension.held(dimension.target) if row[0] == 3] == [True]
+    report = dimension.tidegate().verify()
+    assert report.outcome == "equal", report.findings
+    dimension.in_target("DELETE FROM customers WHERE id = 3")
+    found = dimension.tidegate().verify()
+    assert found.findings[0].what.startswith("1 version missing in the target (3, EU")
 
 
 @pytest.mark.parametrize("type_", ["timestamptz", "date", "numeric(20,6)"])

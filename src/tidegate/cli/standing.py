@@ -41,15 +41,15 @@ def in_lines(table: TableStatus) -> Iterator[str]:
 
 def _reach(table: VersionsStatus) -> str:
     held = sum(value.target_rows or 0 for value in table.values)
-    if not table.reaches:
+    is_loaded = any(one.generation for one in table.batches) if table.is_whole else bool(table.reaches)
+    if not is_loaded:
         before = f"; the target holds {held:,} versions" if held else ""
-        return f"nothing is loaded yet{before}; the source reaches {table.newest or 'nothing'}"
+        reach = "" if table.is_whole else f"; the source reaches {table.newest or 'nothing'}"
+        return f"nothing is loaded yet{before}{reach}"
     batches = f"{len(table.batches):,} {'batch' if len(table.batches) == 1 else 'batches'}"
     loaded = max((value.loaded_at for value in table.values), default="")
-    return (
-        f"{table.partition_column} up to {table.reaches} is loaded, from {batches}; "
-        f"the target holds {held:,} versions; last loaded {_moment(loaded)}"
-    )
+    what = "its content" if table.is_whole else f"{table.partition_column} up to {table.reaches}"
+    return f"{what} is loaded, from {batches}; the target holds {held:,} versions; last loaded {_moment(loaded)}"
 
 
 def _batches(table: VersionsStatus) -> Iterator[str]:

@@ -76,4 +76,6 @@ class VersionsStatus(TableStatus):
     """The mark up to which the target has them all; empty when it has none."""
     newest: str = ""
     """The greatest mark of the source."""
+    is_whole: bool = False
+    """It is read by no mark: the whole source is compared."""
     batches: tuple[BatchStatus, ...] = field(default=(), repr=False)

@@ -86,6 +86,7 @@ def made_in_agreement(source: Versions, held: Versions) -> Iterator[Found]:
     found = both["place_held"].is_valid()
     unlike = pc.or_(*(pc.not_equal(both[name], both[f"{name}_held"]) for name in STATE))
     missing = both.filter(pc.invert(found))["place"].to_numpy()
+    missing = missing[~source.tombstones[missing]]
     other = both.filter(pc.and_(found, pc.fill_null(unlike, False)))["place"].to_numpy()
     if len(missing):
         yield "receipt", f"{counted(len(missing), 'key')} without a version holding ({source.names(missing)})", "error"
@@ -152,8 +153,8 @@ def _ends_beside_the_next(side: Versions) -> tuple[Places, Places]:
 
 
 def _absent(side: Versions, other: Versions) -> Places:
-    """Places of versions that the other side does not have."""
-    here = placed(side, np.arange(side.rows))
+    """Places of versions that the other side does not have; one for rows that are there more than once."""
+    here = placed(side, first_of_each(side))
     there = placed(other, np.arange(other.rows)).select([*GROUP, *ROW])
     return np.sort(here.join(there, [*GROUP, *ROW], join_type="left anti")["place"].to_numpy())
 

@@ -47,6 +47,8 @@ def place_of(table: str, value: str) -> str:
 
 
 def scope_in_words(scope: Scope, kind: str) -> str:
+    if kind == "scd2" and scope.floor is None:
+        return "all versions"
     return "the whole table" if kind == "static" else str(scope)
 
 
@@ -81,9 +83,9 @@ def _named(value: Value, kind: str) -> str:
 
 def _marks(step: Land) -> str:
     """The marks of a batch, both ends included."""
-    if not step.window:
+    window = json.loads(step.window or "{}")
+    if not window.get("upto"):
         return ""
-    window = json.loads(step.window)
     after = f"from {window['after']} " if window["after"] else ""
     return f"what is marked {after}to {window['upto']} as "
 

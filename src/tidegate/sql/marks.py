@@ -39,14 +39,6 @@ def newest(table: TableName, mark: Column, clock: Value | None) -> Sql:
     )
 
 
-def oldest(table: TableName, mark: Column) -> Sql:
-    return sql(
-        "SELECT {oldest} FROM {table}",
-        oldest=AsText(sql("min({mark})", mark=Name.of(mark.name)), mark.type),
-        table=Name.of(table),
-    )
-
-
 def tail(table: TableName, mark: Column, low: Value | None, high: Value | None = None) -> Sql:
     """How many rows there are from a mark on, up to another if there is one, and the greatest of their marks."""
     return sql(

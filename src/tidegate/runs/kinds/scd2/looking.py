@@ -55,7 +55,7 @@ def look(table: VersionTable, at: Witnesses) -> MarkEvidence:
 def _by_mark(table: VersionTable, source: Session, seen: MarkEvidence) -> MarkEvidence:
     clock = _clock(table, source)
     newest, settled = _newest(table, source, clock)
-    floor = _floor(table, source, clock)
+    floor = _floor(table, clock)
     last = max(seen.in_lake.items(), default=None)
     low = last[1].mark.less(table.look_back) if last is not None and last[1].mark is not None else floor
     rows, tail = tail_of(table, source, low)
@@ -121,11 +121,11 @@ def _newest(table: VersionTable, source: Session, clock: Value | None) -> tuple[
     return newest, settled
 
 
-def _floor(table: VersionTable, source: Session, clock: Value | None) -> Value | None:
-    """Where a first run begins: so many days back on the source's clock, or at the oldest mark."""
+def _floor(table: VersionTable, clock: Value | None) -> Value | None:
+    """Where a first run begins: so many days back on the source's clock, or nowhere: what comes late with a mark before
+    all others belongs to all of them too."""
     if table.settings.initial_load == "full" or clock is None or table.mark_kind not in (Kind.DATE, Kind.TIMESTAMP):
-        oldest = source.query(marks.oldest(table.source.name, table.source_mark))[0][0]
-        return None if oldest is None else Value.of(oldest, table.marks_of)
+        return None
     return clock.less(table.settings.initial_load_days * SECONDS_OF_A_DAY)
 
 

@@ -21,6 +21,7 @@ def status(one: Planned) -> VersionsStatus:
         [_whole(one, seen)] if seen.ledger or seen.newest is not None else [],
         reaches=reached.text if reached else "",
         newest=seen.newest.text if seen.newest and not seen.is_whole else "",
+        is_whole=seen.is_whole,
         batches=tuple(_batch(seen, batch) for batch in sorted({*seen.lake, *seen.ledger} - {ALL})),
     )
 

@@ -149,7 +149,8 @@ def resolve(settings: Scd2Table, catalogs: Catalogs) -> VersionTable:
         made = start, end, flag = _made(settings, mark)
         shape = _with_versions(settings, shape, made, keys, catalogs)
     assert start is not None
-    _require_words_for_a_text(settings, flag)
+    for one in (flag, *map(shape.column, tombstone)):
+        _require_a_truth(settings, one)
     _require_a_way_to_close(settings, flag or end)
     known = {start.name, *keys, *version_key, *outside, *tombstone, *(one.name for one in (flag, end) if one)}
     found = compared(settings, shape, catalogs, start, as_they_are=known, deletes=False)
@@ -200,14 +201,22 @@ def _flag(settings: Scd2Table, shape: Shape) -> Column | None:
     return usual
 
 
-def _require_words_for_a_text(settings: Scd2Table, flag: Column | None) -> None:
-    """Which text means yes is in no catalog."""
+def _require_a_truth(settings: Scd2Table, column: Column | None) -> None:
+    """Which text means yes is in no catalog; times and bytes mean neither yes nor no."""
+    if column is None:
+        return
     said = {"latest_value", "superseded_value"} <= settings.model_fields_set
-    if flag is not None and flag.holds.rests_as in ("string", "text") and not said:
+    if column.holds.rests_as in ("string", "text") and not said:
         raise ConfigError(
-            f"{settings.name}: {flag.name} is {flag.type}, and which text says that a version holds is not known.",
+            f"{settings.name}: {column.name} is {column.type}, and which text says yes is not known.",
             UNTOUCHED,
             "Name both as `latest_value` and `superseded_value`: Y and N, for instance.",
+        )
+    if column.holds.rests_as in ("date", "time", "timestamp", "timestamptz", "binary"):
+        raise Unsupported(
+            f"{settings.name}: {column.name} is {column.type}, which says neither yes nor no.",
+            UNTOUCHED,
+            "Name a column of a truth, a number (1 and 0) or a text.",
         )
 
 

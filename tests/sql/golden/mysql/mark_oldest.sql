@@ -1,1 +1,0 @@
-SELECT CAST(min(`changed at`) AS CHAR) FROM `sales`.`odd "orders" ``of`` [x] {y} 100%`;

@@ -1,1 +1,0 @@
-SELECT CONVERT(nvarchar(50), min([changed at]), 121) FROM [sales]."odd ""orders"" `of` [x] {y} 100%";
