@@ -13,7 +13,7 @@ from contextlib import closing
 import pytest
 
 from conformance.conftest import Roads
-from conformance.journey import FROM, ROADS, Given, Road, Traveller, columns_of
+from conformance.journey import FROM, ROADS, Given, Road, Side, Traveller, columns_of
 from conformance.restated import Restated, Rounds
 from kit.loads import Loads
 from kit.pairs import ALL_ARE_ASKED_FOR
@@ -109,3 +109,119 @@ def test_versions_are_kept_by_a_business_key_of_any_type(road: Road, roads: Road
         for many in several
     ]
     assert journey.unlike() == []
+
+
+# Marks
+
+MARKS: dict[str, dict[str, tuple[str, ...]]] = {
+    "postgresql": {
+        "bigint": ("-9223372036854775808", "9", "10", "9007199254740993", "9223372036854775807"),
+        "numeric(38,10)": ("-10.5", "-9", "0", "0.0000000001", "9", "10", "9999999999999999999999999999.9999999999"),
+        "numeric": ("-1e40", "-10", "-9.5", "-9", "-1e-40", "0", "1e-40", "9", "9.01", "10", "1e20", "2e40"),
+        "date": ("-infinity", "4713-01-01 BC", "0001-12-31 BC", "0001-01-01", "9999-12-31", "10000-01-01", "infinity"),
+        "timestamp without time zone": (
+            *("-infinity", "4713-01-01 00:00:00 BC", "1969-12-31 23:59:59.999999", "1970-01-01 00:00:00"),
+            *("1970-01-01 00:00:00.000001", "9999-12-31 23:59:59.999999", "294276-12-31 23:59:59.999999", "infinity"),
+        ),
+        "timestamp with time zone": (
+            *("4713-01-01 00:00:00+00 BC", "2024-11-03 05:30:00+00", "2024-11-03 06:30:00.5+00"),
+            *("10000-01-01 00:00:00+00", "infinity"),
+        ),
+    },
+    "mysql": {
+        "bigint unsigned": ("0", "9", "10", "9223372036854775808", "18446744073709551615"),
+        "decimal(38,30)": ("-10.5", "-9", "0", "9", "9.000000000000000000000000000001", "10"),
+        "decimal(65,30)": ("-1000", "-999.5", "-9", "0", "9", "9.000000000000000000000000000001", "10", "1e34"),
+        "date": ("0001-01-01", "1582-10-10", "1969-12-31", "9999-12-31"),
+        "datetime(6)": ("0001-01-01 00:00:00.000001", "2024-01-31 10:00:00", "2024-01-31 10:00:00.000001"),
+        "timestamp(6) NULL": ("1970-01-01 05:45:00.000001", "2024-01-31 10:00:00", "2038-01-19 08:59:07.999999"),
+        "year": ("0", "1901", "2024", "2155"),
+    },
+}
+"""Marks in their order, of types that have one."""
+UNORDERED = {
+    "postgresql": (
+        *("real", "double precision", "money", "boolean", "text", "character(3)", "uuid", "bytea", "bit(9)"),
+        *("time without time zone", "time with time zone", "interval", "json", "jsonb", "integer[]", "int4range"),
+        *("inet", "point", "public.mood", "public.short", "public.pair"),
+    ),
+    "mysql": (
+        *("float", "double", "bit(9)", "varchar(20)", "char(3)", "text", "varbinary(20)", "blob", "time(6)", "json"),
+        *("enum('a','b')", "set('a','b')", "point"),
+    ),
+}
+"""Types whose values have no order, or none that both ends would agree on."""
+NO_MARKS = {
+    "postgresql": {"numeric(18,2)": "NaN", "numeric": "NaN"},
+    "mysql": {"date": "2024-02-31", "datetime": "0000-00-00 00:00:00"},
+}
+"""Values that have no place in the order of their type."""
+
+
+def by_mark(kind: str, source: Side) -> Restated:
+    one = Traveller(kind, "text", ())
+    settings = {
+        "kind": "scd2",
+        "business_keys": ["cobid"],
+        "mark_column": next(iter(columns_of([one]))),
+        "flag_column": "holds",
+        "flags": "recompute",
+        "initial_load": "full",
+    }
+    return Restated([one], settings, {"holds": source.truth})
+
+
+def holding(journey: Rounds) -> list[list[object]]:
+    """The versions of each table that the target says of that they hold."""
+    said = (journey.target.values(table.name, "holds", "truth") for table in journey.tables)
+    return [[key for key, flag in flags.items() if flag == "1"] for flags in said]
+
+
+@pytest.mark.parametrize("road", HOME, ids=str)
+def test_the_version_with_the_greatest_mark_holds(road: Road, roads: Roads):
+    """Whatever its text is: 10 stands before 9 there, and the year 10000 before 2024."""
+    source, target = roads.ends(road)
+    marks = [values for values in MARKS[road.source].values() if not _has_no_room(values, road)]
+    tables = [by_mark(kind, source) for kind, values in MARKS[road.source].items() if values in marks]
+    journey = Rounds(source, target, roads.lake(), tables)
+
+    for last in (1, 0):
+        journey.write(
+            [[("1", str(key), "0", mark) for key, mark in enumerate(values[: len(values) - last])] for values in marks]
+        )
+        journey.run()
+        assert holding(journey) == [[len(values) - 1 - last] for values in marks]
+
+    assert journey.restless() == []
+
+
+def _has_no_room(values: Sequence[str], road: Road) -> bool:
+    """MySQL's days end with the year 9999."""
+    return road.target == "mysql" and any("infinity" in value or " BC" in value for value in values)
+
+
+@pytest.mark.parametrize("kind", ["postgresql", "mysql"])
+def test_a_type_without_an_order_is_refused_as_a_mark(kind: str, roads: Roads):
+    source, target = roads.ends(Road(kind, kind))
+    tables = [by_mark(one, source) for one in UNORDERED[kind]]
+    journey = Rounds(source, target, roads.lake(), tables)
+
+    said = dict(journey.tidegate.plan().failures)
+
+    for table in tables:
+        mark = table.settings["mark_column"]
+        assert re.match(f"{table.name}: {re.escape(mark)} is .*, which cannot be a mark\\.\n", said[table.name])
+
+
+@pytest.mark.parametrize("kind", ["postgresql", "mysql"])
+def test_a_mark_without_a_place_in_the_order_fails_its_table_alone(kind: str, roads: Roads):
+    source, target = roads.ends(Road(kind, kind))
+    tables = [by_mark(one, source) for one in (*NO_MARKS[kind], "bigint")]
+    journey = Rounds(source, target, roads.lake(), tables)
+    journey.write([[("1", "1", "0", mark)] for mark in (*NO_MARKS[kind].values(), "1")])
+
+    *refused, other = journey.run()
+
+    for table, mark, said in zip(tables, NO_MARKS[kind].values(), refused, strict=False):
+        assert f"has rows whose {table.settings['mark_column']} cannot be a mark: '{mark}' is " in said
+    assert other.endswith("1 version inserted, 0 changed, 0 superseded")

@@ -19,6 +19,7 @@ from tidegate.interfaces import ReadRequest, Session
 from tidegate.loads._unit import Batches, Book, Loaded, ReceiptOf, Unit, enter, refused, with_entry
 from tidegate.model.columns import Column
 from tidegate.model.names import TableName, counted, staged_name
+from tidegate.model.values import Kind
 from tidegate.sql.contents import count_rows
 from tidegate.sql.staged import delete_staged, update_staged, with_partner
 
@@ -48,6 +49,7 @@ class VersionLoad(Unit):
 
     keys: tuple[str, ...]
     mark: str
+    mark_kind: Kind = Kind.TEXT
     version_key: tuple[str, ...] = ()
     flag: str | None = None
     outside: tuple[str, ...] = ()
@@ -82,6 +84,7 @@ class VersionLoad(Unit):
             end=self.end,
             times=times if self.made is not None else (),
             tombstone=self.tombstone,
+            mark_kind=self.mark_kind,
         )
 
     @property
@@ -249,7 +252,8 @@ class _Change:
         from tidegate.rows.made import mark_of
 
         window, type_ = json.loads(self._work.entry.newest or "{}"), self._timeline.marks.type
-        return mark_of(window.get("after"), type_), mark_of(window.get("upto"), type_)
+        low, high = (mark_of(window.get(end), type_, self._form.mark_kind) for end in ("after", "upto"))
+        return low, high
 
     def _versions(self, batches: Iterator[pa.RecordBatch]) -> Versions:
         from tidegate.rows.arrow import arrow_schema

@@ -110,9 +110,9 @@ def _surplus(timeline: Versions, theirs: Places, replaced: Places, rules: Rules)
     low, high = rules.all_between
     inside = np.ones(timeline.rows, bool)
     if low is not None:
-        inside &= np.asarray(pc.greater_equal(timeline.marks, low))
+        inside &= np.asarray(pc.greater_equal(timeline.order, low))
     if high is not None:
-        inside &= np.asarray(pc.less_equal(timeline.marks, high))
+        inside &= np.asarray(pc.less_equal(timeline.order, high))
     inside[theirs] = inside[replaced] = False
     return np.flatnonzero(inside)
 
@@ -182,8 +182,9 @@ class _Together:
             for name in (*KEY, *ROW, *STATE)
         }
         marks = _joined(batch.marks, timeline.marks, written, stays)
+        order = _joined(batch.order, timeline.order, written, stays)
         said = np.concatenate([batch.flags[written], own[stays]])
-        table = pa.table({**columns, "mark": marks, "said": said, "place": np.arange(len(said))})
+        table = pa.table({**columns, "mark": marks, "order": order, "said": said, "place": np.arange(len(said))})
         ends = None
         if batch.ends is not None and timeline.ends is not None:
             ends = _joined(batch.ends, timeline.ends, written, stays)
@@ -198,7 +199,7 @@ class _Together:
 
     def ordered(self, rules: Rules) -> _Ordered:
         # Of two versions with one mark the one that says so holds, else the full row decides.
-        order = [*KEY, "mark", *(() if rules.recompute else ("said",)), *ROW]
+        order = [*KEY, "order", *(() if rules.recompute else ("said",)), *ROW]
         table = self.table.sort_by([(name, "ascending") for name in order])
         places = table["place"].to_numpy()
         kept = ~self._says_nothing_new(table, places) if rules.collapses else np.ones(len(places), bool)
