@@ -44,7 +44,7 @@ _BEGINNING = re.compile(r"\(.*?\)| CHARACTER SET .*")
 
 def _as_stored(kind: str, value: Given) -> Given:
     """Without what fills it up."""
-    if kind.startswith(("char(", "character(")) and isinstance(value, str):
+    if kind.startswith(("char(", "nchar(", "character(")) and isinstance(value, str):
         return value.rstrip(" ")
     return value.rstrip(b"\0") if kind.startswith("binary(") and isinstance(value, bytes) else value
 
@@ -64,7 +64,11 @@ def merged_turns(values: Sequence[Given]) -> list[list[Row]]:
 
 @pytest.mark.parametrize("road", HOME, ids=str)
 def test_a_row_is_merged_by_a_key_of_any_type(road: Road, roads: Roads):
-    tables = [Restated([one], {}, {"note": "int"}) for one in keyed(roads, road)]
+    merge_by_each(roads, road, keyed(roads, road))
+
+
+def merge_by_each(roads: Roads, road: Road, keys: Sequence[Traveller]) -> None:
+    tables = [Restated([one], {}, {"note": "int"}) for one in keys]
     journey = Rounds(*roads.ends(road), roads.lake(), tables)
 
     with closing(Loads(journey.source.url, journey.target.url, [table.name for table in tables])) as loads:
@@ -93,9 +97,13 @@ def version_turns(values: Sequence[Given]) -> list[list[Row]]:
 
 @pytest.mark.parametrize("road", HOME, ids=str)
 def test_versions_are_kept_by_a_business_key_of_any_type(road: Road, roads: Roads):
+    keep_versions_by_each(roads, road, keyed(roads, road))
+
+
+def keep_versions_by_each(roads: Roads, road: Road, keys: Sequence[Traveller]) -> None:
     source, target = roads.ends(road)
     own = {"note": "int", "holds": source.truth}
-    tables = [Restated([one], {}, own) for one in keyed(roads, road)]
+    tables = [Restated([one], {}, own) for one in keys]
     journey = Rounds(source, target, roads.lake(), tables)
 
     with closing(Loads(source.url, target.url, [table.name for table in tables])) as loads:

@@ -67,6 +67,10 @@ def counts(before: dict[int, Cells], now: dict[int, Cells]) -> str:
 
 @pytest.mark.parametrize("road", HOME, ids=str)
 def test_every_value_is_merged_over_others(road: Road, roads: Roads):
+    merge_all(roads, road)
+
+
+def merge_all(roads: Roads, road: Road) -> None:
     settings = {"kind": "static", "primary_keys": ["id"], "allow_deletes": True}
     tables = [Restated(travellers, settings) for travellers in caravans(roads, road)]
     journey = Rounds(*roads.ends(road), roads.lake(), tables)
@@ -135,6 +139,10 @@ def told(travellers: Sequence[Traveller]) -> list[str]:
 
 @pytest.mark.parametrize("road", HOME, ids=str)
 def test_every_value_survives_the_changes_of_its_timeline(road: Road, roads: Roads):
+    keep_all_versions(roads, road)
+
+
+def keep_all_versions(roads: Roads, road: Road) -> None:
     source, target = roads.ends(road)
     own = {"entity": "int", "holds": source.truth}
     settings = {"kind": "scd2", "business_keys": ["entity"], "mark_column": "cobid", "flag_column": "holds"}
