@@ -83,7 +83,13 @@ class Side(ABC):
     """A database as its witness sees it. Tables are named by their bare name, and have a `cobid` and an `id` first."""
 
     kind: ClassVar[str]
+    truth: ClassVar[str]
+    """How a column of truths is declared."""
     url: str
+    witness: Any
+
+    def empty(self, table: str) -> None:
+        self.witness.do(f"DELETE FROM {table}")  # noqa: S608
 
     @abstractmethod
     def create(self, table: str, columns: dict[str, str]) -> None: ...
@@ -107,6 +113,7 @@ class PostgresqlSide(Side):
     """PostgreSQL through psycopg."""
 
     kind = "postgresql"
+    truth = "boolean"
 
     def __init__(self, witness: Witness) -> None:
         self.witness, self.url = witness, witness.url
@@ -144,6 +151,7 @@ class MysqlSide(Side):
     """MariaDB and MySQL through PyMySQL."""
 
     kind = "mysql"
+    truth = "tinyint(1)"
 
     def __init__(self, witness: MysqlWitness) -> None:
         self.witness, self.url = witness, witness.url
@@ -155,9 +163,9 @@ class MysqlSide(Side):
         self.witness.insert(table, ("cobid", "id", *columns), rows)
 
     def values(self, table: str, column: str, form: str) -> dict[object, object]:
-        zone = self.declared(table, column).startswith("timestamp")
-        form = seen.in_text(form) if self.declared(table, column) == "longtext" else form
-        return seen.on_mysql(self.witness, table, column, form, zone=zone)
+        declared = self.declared(table, column)
+        form = seen.in_text(form) if declared == "longtext" else form
+        return seen.on_mysql(self.witness, table, column, form, zone=declared.startswith("timestamp"))
 
     def declared(self, table: str, column: str) -> str:
         found = self.witness.ask(
@@ -176,6 +184,7 @@ class SqlServerSide(Side):
     """SQL Server, or a server that speaks its language, through pymssql."""
 
     kind = "sqlserver"
+    truth = "bit"
 
     def __init__(self, witness: SqlServerWitness) -> None:
         self.witness, self.url = witness, witness.url
@@ -232,7 +241,7 @@ class Journey:
 
     def _arrive(self, travellers: Sequence[Traveller]) -> list[Outcome]:
         """Partition 1 has all the values, partition 2 a plain one of each: there the lake needs no text."""
-        table, columns = f"t{next(_NUMBERS)}", _columns(travellers)
+        table, columns = f"t{next(_NUMBERS)}", columns_of(travellers)
         self.source.create(table, columns)
         many = max(len(one.kept) for one in travellers)
         rows = [[one.kept[key % len(one.kept)] for one in travellers] for key in range(many)]
@@ -270,7 +279,7 @@ class Journey:
 
     def _have_no_room(self, travellers: Sequence[Traveller], outcomes: list[Outcome]) -> None:
         """Each such value alone in a partition, with plain neighbours; partition 0 has none."""
-        columns = _columns(travellers)
+        columns = columns_of(travellers)
         lone = [(place, value, why) for place, one in enumerate(travellers) for value, why in one.never]
         if not lone:
             return
@@ -305,7 +314,7 @@ class Journey:
             return str(problem)
 
 
-def _columns(travellers: Sequence[Traveller]) -> dict[str, str]:
+def columns_of(travellers: Sequence[Traveller]) -> dict[str, str]:
     """Each column is called as its type, so that an error must say which one it means."""
     names = (f"{place} {one.type}".encode("ascii", "ignore").decode() for place, one in enumerate(travellers))
     return {name[:50].strip(): one.type for name, one in zip(names, travellers, strict=True)}

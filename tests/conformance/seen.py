@@ -102,11 +102,13 @@ def on_mysql(
     witness: MysqlWitness, table: str, column: str, form: str, *, zone: bool, key: str = "id"
 ) -> dict[object, Seen]:
     """`zone`: a TIMESTAMP, which a session shows in its own zone; else an instant is a DATETIME of UTC."""
-    name = quoted(column)
+    statement = _ROWS.format(quoted(key), _ON_MYSQL[form].format(quoted(column)), quoted(table))
     if form == "instant" and zone:
         witness.do("SET SESSION time_zone = '+00:00'")
-    rows = witness.ask(_ROWS.format(quoted(key), _ON_MYSQL[form].format(name), quoted(table)))
-    witness.do("SET SESSION time_zone = '+05:45'")
+        rows = witness.ask(statement)
+        witness.do("SET SESSION time_zone = '+05:45'")
+    else:
+        rows = witness.ask(statement)
     return {row[0]: _seen(form, row[1]) for row in rows}
 
 

@@ -9,7 +9,7 @@ from decimal import Decimal
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tidegate.model.names import TableName
@@ -374,3 +374,21 @@ def test_what_is_shown_of_a_name_leads_back_to_it(schema: str, name: str):
 )
 def test_the_default_schema_is_filled_in(name: TableName, within: TableName):
     assert name.within("public") == within
+
+
+# Texts that sort as values do
+
+
+@given(st.lists(st.decimals(allow_nan=False, allow_infinity=False, places=None), max_size=20))
+@example([Decimal("-9.5"), Decimal(-9), Decimal(-10), Decimal(0), Decimal("9.01"), Decimal(9), Decimal(10)])
+@example([Decimal("1e-40"), Decimal("-1e-40"), Decimal("1e40"), Decimal("-1e40"), Decimal("123456789" * 9)])
+def test_numbers_have_texts_that_sort_as_they_do(numbers: list[Decimal]):
+    values = [Value.of(f"{number:f}", Kind.DECIMAL) for number in numbers]
+    assert sorted(values) == sorted(values, key=lambda value: value.in_order)
+
+
+def test_moments_have_texts_that_sort_as_they_do():
+    texts = ["-infinity", "4713-01-01 BC", "0001-12-31 BC", "0001-01-01", "2024-01-31", "2024-01-31 00:00:00.000001"]
+    values = [Value.of(text, Kind.TIMESTAMP) for text in (*texts, "9999-12-31", "10000-01-01", "infinity")]
+    in_order = [value.in_order for value in values]
+    assert sorted(set(in_order)) == in_order

@@ -14,11 +14,12 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from tidegate.errors import Transient, ValueProblem
+from tidegate.errors import NotNative, Transient, ValueProblem
 from tidegate.interfaces import ReadRequest, Session
 from tidegate.loads._unit import Batches, Book, Loaded, ReceiptOf, Unit, enter, refused, with_entry
 from tidegate.model.columns import Column
-from tidegate.model.names import TableName, counted
+from tidegate.model.names import TableName, counted, staged_name
+from tidegate.model.values import Kind
 from tidegate.sql.contents import count_rows
 from tidegate.sql.marks import is_latest
 from tidegate.sql.staged import delete_staged, update_staged, with_partner
@@ -47,6 +48,7 @@ class VersionLoad(Unit):
 
     keys: tuple[str, ...]
     mark: str
+    mark_kind: Kind = Kind.TEXT
     version_key: tuple[str, ...] = ()
     flag: str | None = None
     outside: tuple[str, ...] = ()
@@ -85,6 +87,7 @@ class VersionLoad(Unit):
             end=self.end,
             times=times if self.made is not None else (),
             tombstone=self.tombstone,
+            mark_kind=self.mark_kind,
         )
 
     @property
@@ -180,7 +183,7 @@ def _load_part(
 ) -> Loaded | None:
     """None when it was done; else how the whole load ended before."""
     with ExitStack() as stages:
-        change = _Change(session, work, rows, stages)
+        change = _decided(session, work, rows, stages)
         with session.transaction():
             entered = enter(session, work, book)
             if isinstance(entered, Loaded):
@@ -194,6 +197,35 @@ def _load_part(
                 facts = {**json.loads(entered.entry.newest or "{}"), "held": held}
                 book.record(with_entry(entered, newest=json.dumps(facts)).entry)
     return None
+
+
+def _decided(session: Session, work: VersionLoad, rows: Batches, stages: ExitStack) -> _Change:
+    """A timeline may hold values that Arrow has no room for (NaN, infinity) where the file has none: hashes compare
+    only what was read alike, so the rows are then taken with that column as text, too."""
+    form = work.form
+    while True:
+        try:
+            return _Change(session, work, rows, stages)
+        except NotNative as met:
+            # Of what is ordered or understood a text would be taken for something else.
+            if met.column in (form.mark, form.end, form.flag, form.tombstone, *work.request.text_columns):
+                raise
+            work = replace(work, request=work.request.with_text((met.column,)))
+            rows = _as_the_server_writes(session, work.request, rows, stages)
+
+
+def _as_the_server_writes(session: Session, request: ReadRequest, rows: Batches, stages: ExitStack) -> Batches:
+    """The same rows, some columns as text. They are kept: a stage need not be read twice in the same order."""
+    names = {column.name: staged_name(place) for place, column in enumerate(request.columns)}
+    staged = replace(
+        request,
+        table=stages.enter_context(session.stage(request.table, request.columns, rows())),
+        columns=tuple(replace(column, name=names[column.name]) for column in request.columns),
+        text_columns=tuple(names[name] for name in request.text_columns),
+        rows=None,
+    )
+    kept = [batch.rename_columns(list(names)) for batch in session.read(staged)]
+    return lambda: iter(kept)
 
 
 def _moved(work: VersionLoad) -> Transient:
@@ -253,10 +285,11 @@ class _Change:
         return moment(self._work.read_at) if told is None else mark_of(told, self._timeline.marks.type)
 
     def _between(self) -> tuple[pa.Scalar | None, pa.Scalar | None]:
-        from tidegate.rows.made import mark_of
+        from tidegate.rows.made import place_of
 
         window, type_ = self._work.window, self._timeline.marks.type
-        return mark_of(window.get("after"), type_), mark_of(window.get("upto"), type_)
+        low, high = (place_of(window.get(end), type_, self._form.mark_kind) for end in ("after", "upto"))
+        return low, high
 
     def _versions(self, batches: Iterator[pa.RecordBatch]) -> Versions:
         from tidegate.rows.arrow import arrow_schema

@@ -141,9 +141,10 @@ def _ends_beside_the_next(side: Versions) -> tuple[Places, Places]:
     if side.ends is None or not side.rows:
         return nothing, nothing
     table = side.hashes.select(KEY).append_column("mark", side.marks).append_column("end", side.ends)
+    table = table.append_column("order", side.order)
     table = table.append_column("place", pa.array(np.arange(side.rows)))
     # Of versions with one mark all but the last end where they begin.
-    table = table.sort_by([(name, "ascending") for name in (*KEY, "mark", "end")])
+    table = table.sort_by([(name, "ascending") for name in (*KEY, "order", "end")])
     followed = like_before(table, KEY, shifted=True)[:-1]
     ends, nexts = table["end"].combine_chunks()[:-1], table["mark"].combine_chunks()[1:].cast(side.ends.type)
     places = table["place"].to_numpy()[:-1]
@@ -169,7 +170,7 @@ def _newest_of_each(side: Versions) -> Mask:
     """Rows that no other row of their key is newer than; those of one mark all count."""
     if not side.rows:
         return np.zeros(0, bool)
-    table = side.hashes.select(KEY).append_column("mark", side.marks)
+    table = side.hashes.select(KEY).append_column("mark", side.order)
     table = table.append_column("place", pa.array(np.arange(side.rows)))
     greatest = table.group_by(KEY).aggregate([("mark", "max")])
     both = table.join(greatest, KEY)

@@ -6,6 +6,8 @@ from datetime import datetime
 
 import pyarrow as pa
 
+from tidegate.model.values import Kind, Value
+
 
 def validity(batch: pa.RecordBatch, schema: pa.Schema, mark: str, read_at: str) -> pa.RecordBatch:
     """The same rows with start, end and flag, which are the fields of `schema` in this order."""
@@ -20,15 +22,20 @@ def moment(read_at: str) -> pa.Scalar:
     return pa.scalar(datetime.fromisoformat(read_at).replace(tzinfo=None), pa.timestamp("us"))
 
 
-def mark_of(text: str | None, type_: pa.DataType) -> pa.Scalar | None:
+def mark_of(text: str, type_: pa.DataType) -> pa.Scalar:
     """A mark as a value of its column."""
-    if text is None:
-        return None
     if pa.types.is_binary(type_):  # a row version, which the server counts in eight bytes
         return pa.scalar(int(text).to_bytes(8, "big"), type_)
     if pa.types.is_timestamp(type_):
         return pa.scalar(text).cast(pa.timestamp("us")).cast(type_)
     return pa.scalar(text).cast(type_)
+
+
+def place_of(text: str | None, type_: pa.DataType, kind: Kind) -> pa.Scalar | None:
+    """What a mark of this column is ordered by; None when there is no mark."""
+    if text is None:
+        return None
+    return pa.scalar(Value.of(text, kind).in_order) if pa.types.is_string(type_) else mark_of(text, type_)
 
 
 def _repeated(value: pa.Scalar, field: pa.Field, count: int) -> pa.Array:

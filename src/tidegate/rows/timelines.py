@@ -116,9 +116,9 @@ def _surplus(timeline: Versions, theirs: Places, replaced: Places, rules: Rules)
     low, high = rules.all_between
     inside = np.ones(timeline.rows, bool)
     if low is not None:
-        inside &= np.asarray(pc.greater_equal(timeline.marks, low))
+        inside &= np.asarray(pc.greater_equal(timeline.order, low))
     if high is not None:
-        inside &= np.asarray(pc.less_equal(timeline.marks, high))
+        inside &= np.asarray(pc.less_equal(timeline.order, high))
     inside[theirs] = inside[replaced] = False
     if rules.there is not None:  # what left is closed, and what the source lost of others is history too
         inside &= among(keys_of(timeline), rules.there) & timeline.flags
@@ -238,7 +238,8 @@ class _Together:
         may_hold = [side.may_hold(recompute=rules.recompute) for side in (batch, timeline)]
         said = np.concatenate([may_hold[0][written], may_hold[1][stays]])
         gone = np.concatenate([batch.tombstones[written], timeline.tombstones[stays]])
-        table = pa.table({**columns, "mark": marks, "said": said, "place": np.arange(len(said))})
+        order = _joined(batch.order, timeline.order, written, stays)
+        table = pa.table({**columns, "mark": marks, "order": order, "said": said, "place": np.arange(len(said))})
         ends = None
         if batch.ends is not None and timeline.ends is not None:
             ends = _joined(batch.ends, timeline.ends, written, stays)
@@ -247,7 +248,7 @@ class _Together:
 
     def ordered(self, rules: Rules) -> _Ordered:
         # Of two versions with one mark the one that says so holds, else the full row decides.
-        table = self.table.sort_by([(name, "ascending") for name in (*KEY, "mark", "said", *ROW)])
+        table = self.table.sort_by([(name, "ascending") for name in (*KEY, "order", "said", *ROW)])
         places = table["place"].to_numpy()
         kept = ~self._says_nothing_new(table, places) if rules.collapses else np.ones(len(places), bool)
         table, places_kept = table.filter(pa.array(kept)), places[kept]
@@ -360,9 +361,7 @@ def _moved(timeline: Versions, stays: Places, order: _Ordered, there: slice) -> 
     unlike = timeline.flags[stays] != order.holds[there]
     if order.ends is not None and timeline.ends is not None:
         new, old = order.ends[there], timeline.ends.take(pa.array(stays))
-        same = pc.fill_null(pc.equal(new, old), False)
-        both_open = pc.and_(new.is_null(), old.is_null())
-        unlike |= ~np.asarray(pc.or_(same, both_open))
+        unlike |= np.asarray(pc.not_equal(_as_text(new), _as_text(old)))
     return np.flatnonzero(unlike & order.kept[there])
 
 
@@ -430,8 +429,9 @@ def differs(expected: pa.Table, found: Versions) -> str:
 
 
 def _as_text(ends: pa.Array) -> pa.Array:
-    """A join takes no nulls for equal."""
-    return pc.fill_null(ends.cast(pa.string()), "open")
+    """A join takes no nulls for equal. Servers fill up fractions with zeros."""
+    texts = pc.replace_substring_regex(ends.cast(pa.string()), r"(\.\d*?)0+$", r"\1")
+    return pc.fill_null(pc.utf8_rtrim(texts, "."), "open")
 
 
 def settle(

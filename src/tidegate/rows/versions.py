@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from tidegate.errors import ValueProblem
 from tidegate.model.receipt import Receipt
+from tidegate.model.values import Kind, Value
 from tidegate.rows.differences import EXAMPLES, Mask
 from tidegate.rows.hashing import hash_rows, sum_of
 
@@ -44,6 +45,8 @@ class Form:
     """Columns of the content that only say when; two versions that differ in them alone are the same state."""
     tombstone: str | None = None
     """A column that says of a version that its entity is gone."""
+    mark_kind: Kind = Kind.TEXT
+    """How marks are ordered that are read as text."""
 
     def flags(self, batch: pa.RecordBatch) -> Mask:
         """What each row says of itself; a null says that a version does not hold."""
@@ -93,6 +96,8 @@ class Versions:
     named: pa.Table
     """The columns of key, group and mark, row by row."""
     marks: pa.Array
+    order: pa.Array
+    """What the marks are ordered by: themselves, or where they are texts, others that sort as they are meant."""
     flags: Mask
     tombstones: Mask
     ends: pa.Array | None = None
@@ -118,6 +123,7 @@ class Versions:
             hashes=self.hashes.filter(mask),
             named=self.named.filter(mask),
             marks=self.marks.filter(mask),
+            order=self.order.filter(mask),
             flags=self.flags[chosen],
             tombstones=self.tombstones[chosen],
             ends=None if self.ends is None else self.ends.filter(mask),
@@ -166,10 +172,25 @@ def versions_of(batches: Iterable[pa.RecordBatch], schema: pa.Schema, form: Form
         hashes=pa.concat_tables(parts) if parts else empty,
         named=held,
         marks=held[form.mark].combine_chunks(),
+        order=in_order(held[form.mark].combine_chunks(), form.mark_kind),
         flags=np.concatenate(flags) if flags else np.zeros(0, bool),
         tombstones=np.concatenate(tombstones) if tombstones else np.zeros(0, bool),
         ends=held[form.end].combine_chunks() if form.end else None,
     )
+
+
+def in_order(marks: pa.Array, kind: Kind) -> pa.Array:
+    if not pa.types.is_string(marks.type) or kind is Kind.TEXT:
+        return marks
+    try:
+        texts = {text: Value.of(text, kind).in_order for text in marks.unique().to_pylist() if text is not None}
+    except ValueError as problem:
+        raise ValueProblem(
+            f"A version has a mark without a place in their order: {problem}.",
+            "Nothing was loaded; the target keeps what it had.",
+            "Correct these rows, or name another `mark_column`.",
+        ) from None
+    return pa.array([texts.get(text) for text in marks.to_pylist()], pa.string())
 
 
 # What both sides of a comparison need

@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
@@ -49,11 +50,11 @@ class Server:
         with psycopg.connect(self.url, autocommit=True) as connection:
             return connection.execute(query).fetchall()
 
-    @property
+    @cached_property
     def version(self) -> int:
         return int(str(self.ask("SHOW server_version_num")[0][0])) // 10_000
 
-    @property
+    @cached_property
     def abilities(self) -> frozenset[str]:
         """Extensions that are installed there, and `xml` and `icu` where the server was built with them."""
         found = {str(name) for (name,) in self.ask("SELECT name FROM pg_available_extensions")}

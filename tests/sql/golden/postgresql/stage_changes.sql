@@ -3,7 +3,7 @@ COPY "pg_temp"."tidegate_1" ("tidegate_0", "tidegate_1", "tidegate_2") FROM STDI
 -- then its rows:
 -- 7,"it's","\x78"
 -- 8,"",
-UPDATE "sales"."odd ""orders"" `of` [x] {y} 100%" AS t SET "b" = s."tidegate_2" FROM "pg_temp"."tidegate_1" AS s WHERE "t"."cobid" = "s"."tidegate_0" AND "t"."it's a ""note""" = "s"."tidegate_1";
-DELETE FROM "sales"."odd ""orders"" `of` [x] {y} 100%" AS t USING "pg_temp"."tidegate_1" AS s WHERE "t"."cobid" = "s"."tidegate_0" AND "t"."it's a ""note""" = "s"."tidegate_1";
-COPY (SELECT "cobid", "it's a ""note""" FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE EXISTS (SELECT 1 FROM "pg_temp"."tidegate_1" AS s WHERE "s"."tidegate_0" = "cobid" AND "s"."tidegate_1" = "it's a ""note""")) TO STDOUT (FORMAT csv);
+UPDATE "sales"."odd ""orders"" `of` [x] {y} 100%" AS t SET "b" = s."tidegate_2" FROM "pg_temp"."tidegate_1" AS s WHERE "t"."cobid" = "s"."tidegate_0" AND ("t"."it's a ""note""" = "s"."tidegate_1" AND CAST("t"."it's a ""note""" AS text) COLLATE "C" = CAST("s"."tidegate_1" AS text) COLLATE "C");
+DELETE FROM "sales"."odd ""orders"" `of` [x] {y} 100%" AS t USING "pg_temp"."tidegate_1" AS s WHERE "t"."cobid" = "s"."tidegate_0" AND ("t"."it's a ""note""" = "s"."tidegate_1" AND CAST("t"."it's a ""note""" AS text) COLLATE "C" = CAST("s"."tidegate_1" AS text) COLLATE "C");
+COPY (SELECT "cobid", "it's a ""note""" FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE EXISTS (SELECT 1 FROM "pg_temp"."tidegate_1" AS s WHERE "s"."tidegate_0" = "cobid" AND ("s"."tidegate_1" = "it's a ""note""" AND CAST("s"."tidegate_1" AS text) COLLATE "C" = CAST("it's a ""note""" AS text) COLLATE "C"))) TO STDOUT (FORMAT csv);
 DROP TABLE IF EXISTS "pg_temp"."tidegate_1";

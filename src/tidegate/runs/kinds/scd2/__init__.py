@@ -188,6 +188,7 @@ def _unit(table: VersionTable, value: Value, entry: LedgerEntry) -> VersionLoad:
         entry=entry,
         keys=table.business_keys,
         mark=table.start.name,
+        mark_kind=table.marks_of,
         version_key=table.version_key,
         flag=table.flag.name if table.flag else None,
         end=table.end.name if table.end else None,

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import datetime, timezone
 
 from tidegate.changes.mark import ALL, MarkEvidence, Window
+from tidegate.errors import Unsupported
 from tidegate.interfaces import Session
 from tidegate.lakes.parquet import ParquetLake
 from tidegate.model.evidence import LakeFile, SourceValue
@@ -14,6 +15,7 @@ from tidegate.model.values import Kind, Value
 from tidegate.runs.kinds.kind import Witnesses
 from tidegate.runs.kinds.scd2.table import VersionTable
 from tidegate.runs.landing import receipt_of, told, with_keys
+from tidegate.runs.tables import UNTOUCHED
 from tidegate.sql import marks, partitions
 from tidegate.sql.contents import count_rows
 
@@ -117,8 +119,19 @@ def _clock(table: VersionTable, source: Session) -> Value | None:
 
 def _newest(table: VersionTable, source: Session, clock: Value | None) -> tuple[Value | None, Value | None]:
     texts = source.query(marks.newest(table.source.name, table.source_mark, clock))[0]
-    newest, settled = (None if text is None else Value.of(text, table.marks_of) for text in texts)
+    newest, settled = (None if text is None else _mark(table, text) for text in texts)
     return newest, settled
+
+
+def _mark(table: VersionTable, text: object) -> Value:
+    try:
+        return Value.of(text, table.marks_of)
+    except ValueError as problem:
+        raise Unsupported(
+            f"{table.key}: {table.source.name} has rows whose {table.source_mark.name} cannot be a mark: {problem}.",
+            UNTOUCHED,
+            "Correct these rows, or name another `mark_column`.",
+        ) from None
 
 
 def _floor(table: VersionTable, clock: Value | None) -> Value | None:

@@ -91,12 +91,12 @@ class CompareVersions:
         import numpy as np
         import pyarrow.compute as pc
 
-        from tidegate.rows.made import mark_of
+        from tidegate.rows.made import place_of
 
-        floor = mark_of(self.floor, held.marks.type)
-        return (
-            held if floor is None else held.where(np.asarray(pc.fill_null(pc.greater_equal(held.marks, floor), False)))
-        )
+        floor = place_of(self.floor, held.marks.type, self.form.mark_kind)
+        if floor is None:
+            return held
+        return held.where(np.asarray(pc.fill_null(pc.greater_equal(held.order, floor), False)))
 
     def _versions(
         self,
