@@ -433,3 +433,59 @@ def test_a_window_is_read_back_as_it_was_written(
     low, high = (None if one is None else mark(one) for one in (after, upto))
     written = Window(low, high, high, tail, held, "2024-01-31T10:00:00+00:00", is_given)
     assert Window.from_json(written.to_json(), Kind.INTEGER) == written
+
+
+# Versions that are made here: one that says nothing new leaves no trace
+
+
+def loaded_at(seen: MarkEvidence, **times: str) -> MarkEvidence:
+    """Each batch was loaded then; what is named nowhere was not loaded."""
+    ledger = {batch(name): replace(entry(), at=at) for name, at in times.items()}
+    windows = {name: one for name, one in seen.in_ledger.items() if name in ledger}
+    return replace(seen, ledger=ledger, in_ledger=windows, collapses=True, held=ROWS * len(times))
+
+
+@pytest.mark.parametrize(
+    ("times", "steps"),
+    [
+        ({"a": "1", "b": "2", "c": "3"}, []),
+        ({"a": "1", "c": "3"}, ["load b as 1 as an older one", "load c as 2"]),
+        ({"b": "1", "c": "2"}, ["load a as 1 as an older one", "load b as 2 as an older one", "load c as 2"]),
+        ({"a": "1", "b": "3", "c": "2"}, ["load c as 2"]),
+        ({"a": "4", "b": "5", "c": "2"}, ["load c as 2"]),
+        ({"a": "3", "b": "1", "c": "2"}, ["load b as 2 as an older one", "load c as 2"]),
+    ],
+)
+def test_what_was_read_after_a_late_batch_comes_again(times: dict[str, str], steps: list[str]):
+    """Also where the run that loaded the late one was interrupted before the others."""
+    seen = loaded_at(in_step(5, 7, 9), **times)
+    assert told(planned(seen)) == steps
+    assert [step for step in told(planned(replace(seen, collapses=False))) if "as 2" in step] == []
+
+
+@pytest.mark.parametrize(("first_mark", "again"), [(None, True), (8, True), (9, True), (10, False)])
+def test_what_was_read_comes_again_after_rows_that_were_handed_in(first_mark: int | None, again: bool):
+    """Unless all of them lie behind it."""
+    seen = loaded_at(in_step(9), a="1")
+    given = Window(None if first_mark is None else mark(first_mark), None, None, is_given=True)
+    seen = replace(seen, lake={**seen.lake, batch("b"): file(read_at="1")}, given={batch("b"): given})
+    assert told(planned(seen)) == ["load b as 1", *(["load a as 2"] if again else [])]
+
+
+def test_how_many_versions_were_there_is_told_by_the_last_load_whichever_batch_it_was():
+    seen = loaded_at(in_step(5, 9), a="2", b="1")
+    late = {name: replace(one, held=ROWS * 3) if name == batch("a") else one for name, one in seen.in_ledger.items()}
+    assert replace(seen, in_ledger=late).held_before == ROWS * 3
+
+
+def test_where_keys_are_read_a_window_says_when():
+    seen = grown(in_step(5), 9, seen_at=mark(12))
+    land = next(step for step in planned(seen) if isinstance(step, Land))
+    assert Window.from_json(land.window, Kind.INTEGER).seen_at == mark(12)
+
+
+def test_when_the_newest_row_is_gone_what_was_reached_stays_reached():
+    seen = grown(in_step(5, 9), 7)
+    land = next(step for step in planned(seen) if isinstance(step, Land))
+    read = Window.from_json(land.window, Kind.INTEGER)
+    assert (read.upto, read.mark) == (mark(7), mark(9))
