@@ -442,7 +442,7 @@ def loaded_at(seen: MarkEvidence, **times: str) -> MarkEvidence:
     """Each batch was loaded then; what is named nowhere was not loaded."""
     ledger = {batch(name): replace(entry(), at=at) for name, at in times.items()}
     windows = {name: one for name, one in seen.in_ledger.items() if name in ledger}
-    return replace(seen, ledger=ledger, in_ledger=windows, collapses=True, held=ROWS * len(times))
+    return replace(seen, ledger=ledger, in_ledger=windows, collapses=True)
 
 
 @pytest.mark.parametrize(
