@@ -165,6 +165,7 @@ class World:
         configuration.write_text(yaml.safe_dump(self.configuration()))
         run = child("-m", "kit.crash", configuration, place, nth, tally, "all in one")
         run.communicate(timeout=100)
+        self.in_target.ask("SELECT 1")
         own = 1 if kind_of(self.target) == "mysql" else 0  # whose sessions do not say who they are
         wait_until(lambda: len(sessions_of(self.target)) == own, "the dead run let go")
 
