@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 
 from kit import sides
+from kit.crash import Interrupter
 from kit.mariadb import MariaDb
 from kit.pairs import pairs
 from kit.sides import ask
@@ -266,6 +267,27 @@ def test_late_news_find_their_place(plains: Callable[[str, str], Plain]):
     plain.run()
     assert plain.told()[:3] == [("a", 1, False), ("a", 2, False), ("a", 3, True)]
     assert plain.history()[1][3] == ago(10)
+
+
+def test_batches_that_are_loaded_again_keep_their_order(plains: Callable[[str, str], Plain], tmp_path):
+    """One is loaded again that says less than one that is there and was not loaded yet."""
+    plain = plains("postgresql", "mysql")
+    plain.settings |= {"mark_column": "changed", "look_back": "2 hours"}
+    plain.run()
+    plain.put("b", 5, 70)
+    plain.run()
+    ledger = sides.ledger_name(plain.target)
+    first = min(ask(plain.target, f"SELECT value_text FROM {ledger}"))[0]  # noqa: S608
+    sides.do(plain.target, f"DELETE FROM {ledger} WHERE value_text = %s", first)  # noqa: S608
+    plain.put("b", 6, 70)
+    plain.put("c", 7, 60)
+    stopped = plain.tidegate()
+    stopped.boundary = Interrupter("land done", 1, tmp_path / "tally")
+    with suppress(KeyboardInterrupt):
+        stopped.run()
+    plain.run()
+    assert plain.told() == [("a", 1, True), ("b", None, False), ("b", 6, True), ("c", 7, True)]
+    plain.assert_a_history()
 
 
 @pytest.mark.parametrize("kind", ["arrow", "pandas", "spark"])

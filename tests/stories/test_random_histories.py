@@ -165,6 +165,7 @@ class World:
         configuration.write_text(yaml.safe_dump(self.configuration()))
         run = child("-m", "kit.crash", configuration, place, nth, tally, "all in one")
         run.communicate(timeout=100)
+        self.in_target.ask("SELECT 1")
         own = 1 if kind_of(self.target) == "mysql" else 0  # whose sessions do not say who they are
         wait_until(lambda: len(sessions_of(self.target)) == own, "the dead run let go")
 
@@ -407,7 +408,7 @@ def test_versions_of_any_history_arrive_as_they_are(pair: tuple[str, str], tmp_p
     life = Versions(dice, shape.numbered, shape.with_ends, shape.with_tombstones, shape.with_future, diary=world.diary)
     kept = KeptVersions(shape, world, life)
     with told(seed, world, shape):
-        for _ in range(dice.randint(3, 5)):
+        for _ in range(dice.randint(3, 4)):
             kept.live_a_day()
             if world.loads and dice.random() < 0.5:
                 # While rows that were lost are not back, the ledger alone knows of them.
@@ -511,7 +512,7 @@ def test_made_versions_tell_what_runs_saw(pair: tuple[str, str], tmp_path: Path,
     # that was not loaded.
     losses = [*OF_THE_LEDGER, *dice.choice([OF_THE_LAKE, OF_THE_TARGET])]
     with told(seed, world, settings):
-        for _ in range(dice.randint(3, 5)):
+        for _ in range(dice.randint(3, 4)):
             made.live_a_day()
             if world.is_complete and dice.random() < 0.5:
                 world.lose(losses)

@@ -241,7 +241,7 @@ class _Planner:
         known = {batch: entry.at for batch, entry in self.seen.ledger.items() if entry.stands}
         coming = [(batch, file, "in the lake, not in the target") for batch, file in usable if batch not in known]
         late = [(batch, file, "an earlier one came later") for batch, file in usable if self._is_behind(batch, known)]
-        return [*coming, *late]
+        return sorted([*coming, *late], key=lambda one: one[0])
 
     def _is_behind(self, batch: Value, known: Mapping[Value, str]) -> bool:
         """Whether something was loaded after it, or is about to be, that belongs before it.
