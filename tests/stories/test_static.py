@@ -282,6 +282,17 @@ def test_what_others_refer_to_never_leaves(reference: Reference):
     assert len(reference.held(reference.target)) == 3
 
 
+@pytest.mark.parametrize("kind", ["postgresql", "mysql"])
+def test_values_of_another_unique_key_may_change_places(references: Callable[[str, str], Reference], kind):
+    reference = references("postgresql", kind)
+    reference.in_target(CREATE.replace("name varchar(40)", "name varchar(40) UNIQUE"))
+    reference.run()
+    reference.in_source("UPDATE currencies SET name = CASE code WHEN 'CHF' THEN 'Euro' WHEN 'EUR' THEN 'Franken' END")
+    reference.in_source("INSERT INTO currencies VALUES ('GBP', 'Pound', 2)")
+    assert reference.run().steps[-1].why.endswith("1 inserted, 3 updated, 0 deleted")
+    reference.assert_equal()
+
+
 @pytest.mark.parametrize(
     ("row", "told"), [(("EUR", "again", 1), "is not unique in the source: EUR"), ((None, "no code", 1), "has no value")]
 )

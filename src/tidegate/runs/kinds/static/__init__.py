@@ -89,7 +89,7 @@ class StaticKind(TableKind):
         return LoadSlice(
             database=work.target,
             way=merge.merge if table.merges else replacing.replace,
-            work=Merge(**vars(unit), keys=table.row_key, deletes=table.deletes) if table.merges else unit,
+            work=_merge(table, unit) if table.merges else unit,
             lake=work.lake,
             path=path,
             lake_table=table.lake_table,
@@ -126,6 +126,10 @@ class StaticKind(TableKind):
             what = f"every row of the source is in the target, which holds {more:,} more (`allow_deletes` is off)"
             return comparison, [Finding(one.key, "receipt", what, value.text, "note")]
         return comparison, [Finding(one.key, "receipt", difference_in_words(comparison, keys), value.text)]
+
+
+def _merge(table: WholeTable, unit: Unit) -> Merge:
+    return Merge(**vars(unit), keys=table.row_key, deletes=table.deletes, rewrites=table.rewrites)
 
 
 def _table(one: Planned) -> WholeTable:
