@@ -293,6 +293,18 @@ def test_values_of_another_unique_key_may_change_places(references: Callable[[st
     reference.assert_equal()
 
 
+def test_a_key_that_the_targets_collation_takes_for_another_is_told(references: Callable[[str, str], Reference]):
+    reference = references("postgresql", "mysql")
+    reference.in_target(CREATE.replace("varchar(3)", "varchar(3) COLLATE utf8mb4_general_ci"))
+    reference.run()
+    reference.in_source("UPDATE currencies SET code = 'eur' WHERE code = 'EUR'")
+    with pytest.raises(RunFailed) as failed:
+        reference.run()
+    told = str(failed.value.report.failures)
+    assert "the target refused a row that came: Duplicate entry (error 1062)." in told
+    assert "a collation may take two texts for one" in told
+
+
 @pytest.mark.parametrize(
     ("row", "told"), [(("EUR", "again", 1), "is not unique in the source: EUR"), ((None, "no code", 1), "has no value")]
 )
