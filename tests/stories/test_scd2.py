@@ -562,6 +562,20 @@ def test_a_row_that_the_source_has_twice_is_one_version(dimension: Dimension):
     assert found.findings[0].what.startswith("1 version missing in the target (3, EU")
 
 
+def test_when_all_entities_left_all_are_closed(dimension: Dimension):
+    dimension.settings["deletes"] = "close"
+    dimension.run()
+    dimension.in_source("DELETE FROM customers")
+    dimension.run()
+    held = dimension.held(dimension.target)
+    assert (len(held), [row for row in held if row[4]]) == (4, [])
+    assert dimension.tidegate().verify().outcome == "equal"
+    assert dimension.steps() == []
+    dimension.came(1, 1, "back")
+    dimension.run()
+    assert [row[2] for row in dimension.held(dimension.target) if row[4]] == ["back"]
+
+
 @pytest.mark.parametrize("type_", ["timestamptz", "date", "numeric(20,6)"])
 def test_marks_of_other_types(dimensions: Callable[[str, str], Dimension], type_):
     dimension = dimensions("postgresql", "postgresql")
