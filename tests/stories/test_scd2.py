@@ -562,6 +562,15 @@ def test_a_row_that_the_source_has_twice_is_one_version(dimension: Dimension):
     assert found.findings[0].what.startswith("1 version missing in the target (3, EU")
 
 
+def test_a_version_that_holds_in_the_source_beside_newer_ones_is_told_about(dimension: Dimension):
+    dimension.came(2, 30, "newer", latest=False)
+    dimension.run()
+    assert not any(row[4] for row in dimension.held(dimension.target) if row[:2] == (2, "EU"))
+    report = dimension.tidegate().verify()
+    assert (report.outcome, report.findings[0].severity) == ("equal", "warning")
+    assert "1 version holding in the source although newer ones are there (2, EU" in report.findings[0].what
+
+
 def test_when_all_entities_left_all_are_closed(dimension: Dimension):
     dimension.settings["deletes"] = "close"
     dimension.run()
