@@ -184,6 +184,10 @@ def test_a_rule_says_what_becomes_of_a_testers_rows(references: Callable[[str, s
     reference.run()
     reference.in_target("INSERT INTO currencies VALUES ('TST', 'mine', 1)")
     assert (reference.steps(), reference.warnings()) == (expected, [])
+    if rule == "keep":
+        found = reference.tidegate().verify()
+        assert (found.exit_code, found.findings[0].severity) == (0, "note")
+        assert found.findings[0].what.startswith("left out of the proof: `on_target_change: keep`")
 
 
 def test_a_lost_lake_and_a_broken_file_are_written_again(references: Callable[[str, str], Reference]):

@@ -108,6 +108,9 @@ class StaticKind(TableKind):
     def to_verify(self, one: Planned) -> tuple[list[Value], list[Finding]]:
         if not one.evidence.ledger:
             return [], [Finding(one.key, "scope", "nothing was loaded yet: there is nothing to verify")]
+        if _table(one).settings.on_target_change == "keep" and status(one, _table(one)).values[0].state == "differs":
+            text = "left out of the proof: `on_target_change: keep` and somebody changed rows in the target"
+            return [], [Finding(one.key, "receipt", text, WHOLE.text, "note")]
         return [WHOLE], []
 
     def compare_slice(self, work: Compared, one: Planned, value: Value) -> Slice:
