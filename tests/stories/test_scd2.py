@@ -17,7 +17,7 @@ from kit.pairs import pairs
 from kit.sides import ask
 from tidegate import Tidegate
 from tidegate.errors import RunFailed
-from tidegate.model.plan import Notice
+from tidegate.model.plan import Land, Notice
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -222,7 +222,8 @@ def test_the_first_run_takes_what_it_is_told(dimensions: Callable[[str, str], Di
     dimension.settings |= {"initial_load": initial_load, "initial_load_days": 30}
     left_out = [text for text in dimension.warnings() if "that still hold, older than the window: left out" in text]
     assert [text.split()[0] for text in left_out] == (["3"] if initial_load == "window" else [])
-    dimension.run()
+    planned = [step.rows for step in dimension.tidegate().plan().tables[0].steps if isinstance(step, Land)]
+    assert planned == [dimension.run().rows_landed]
     held = dimension.held(dimension.target)
     assert len(held) == (4 if initial_load == "latest+window" else expected)
     assert dimension.tidegate().verify().outcome == "equal"
