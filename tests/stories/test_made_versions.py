@@ -21,7 +21,7 @@ from kit.pairs import pairs
 from kit.sides import ask
 from tidegate import Tidegate
 from tidegate.cli.standing import in_one_line
-from tidegate.errors import ConfigError, RunFailed
+from tidegate.errors import ConfigError, RunFailed, ValueProblem
 from tidegate.model.plan import Notice
 
 if TYPE_CHECKING:
@@ -312,6 +312,10 @@ def test_a_data_frame_is_one_more_batch(plains: Callable[[str, str], Plain], kin
     assert plain.told()[2:4] == [("b", None, False), ("b", 5, True)]
     with pytest.raises(ConfigError, match="differ in the columns price"):
         plain.tidegate().load_versions("products", table.drop(["price"]))
+    unnamed = table.set_column(0, types[0][0], pa.array(["a", None], pa.string()))
+    with pytest.raises(ValueProblem, match=r"nulls where there must be a value: code \(1 row\)"):
+        plain.tidegate().load_versions("products", unnamed)
+    assert plain.steps() == []
 
 
 def test_a_target_needs_columns_for_versions(plains: Callable[[str, str], Plain]):

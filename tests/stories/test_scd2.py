@@ -18,7 +18,7 @@ from kit.pairs import pairs
 from kit.sides import ask
 from tidegate import Tidegate
 from tidegate.errors import RunFailed
-from tidegate.model.plan import Notice
+from tidegate.model.plan import Land, Notice
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -223,7 +223,8 @@ def test_the_first_run_takes_what_it_is_told(dimensions: Callable[[str, str], Di
     dimension.settings |= {"initial_load": initial_load, "initial_load_days": 30}
     left_out = [text for text in dimension.warnings() if "that still hold, older than the window: left out" in text]
     assert [text.split()[0] for text in left_out] == (["3"] if initial_load == "window" else [])
-    dimension.run()
+    planned = [step.rows for step in dimension.tidegate().plan().tables[0].steps if isinstance(step, Land)]
+    assert planned == [dimension.run().rows_landed]
     held = dimension.held(dimension.target)
     assert len(held) == (4 if initial_load == "latest+window" else expected)
     assert dimension.tidegate().verify().outcome == "equal"
@@ -577,6 +578,29 @@ def test_a_row_that_the_source_has_twice_is_one_version(dimension: Dimension):
     dimension.in_target("DELETE FROM customers WHERE id = 3")
     found = dimension.tidegate().verify()
     assert found.findings[0].what.startswith("1 version missing in the target (3, EU")
+
+
+def test_a_version_that_holds_in_the_source_beside_newer_ones_is_told_about(dimension: Dimension):
+    dimension.came(2, 30, "newer", latest=False)
+    dimension.run()
+    assert not any(row[4] for row in dimension.held(dimension.target) if row[:2] == (2, "EU"))
+    report = dimension.tidegate().verify()
+    assert (report.outcome, report.findings[0].severity) == ("equal", "warning")
+    assert "1 version holding in the source although newer ones are there (2, EU" in report.findings[0].what
+
+
+def test_when_all_entities_left_all_are_closed(dimension: Dimension):
+    dimension.settings["deletes"] = "close"
+    dimension.run()
+    dimension.in_source("DELETE FROM customers")
+    dimension.run()
+    held = dimension.held(dimension.target)
+    assert (len(held), [row for row in held if row[4]]) == (4, [])
+    assert dimension.tidegate().verify().outcome == "equal"
+    assert dimension.steps() == []
+    dimension.came(1, 1, "back")
+    dimension.run()
+    assert [row[2] for row in dimension.held(dimension.target) if row[4]] == ["back"]
 
 
 @pytest.mark.parametrize("type_", ["timestamptz", "date", "numeric(20,6)"])

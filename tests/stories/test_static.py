@@ -184,6 +184,10 @@ def test_a_rule_says_what_becomes_of_a_testers_rows(references: Callable[[str, s
     reference.run()
     reference.in_target("INSERT INTO currencies VALUES ('TST', 'mine', 1)")
     assert (reference.steps(), reference.warnings()) == (expected, [])
+    if rule == "keep":
+        found = reference.tidegate().verify()
+        assert (found.exit_code, found.findings[0].severity) == (0, "note")
+        assert found.findings[0].what.startswith("left out of the proof: `on_target_change: keep`")
 
 
 def test_a_lost_lake_and_a_broken_file_are_written_again(references: Callable[[str, str], Reference]):
@@ -280,6 +284,29 @@ def test_what_others_refer_to_never_leaves(reference: Reference):
     with pytest.raises(RunFailed):
         reference.run()
     assert len(reference.held(reference.target)) == 3
+
+
+@pytest.mark.parametrize("kind", ["postgresql", "mysql"])
+def test_values_of_another_unique_key_may_change_places(references: Callable[[str, str], Reference], kind):
+    reference = references("postgresql", kind)
+    reference.in_target(CREATE.replace("name varchar(40)", "name varchar(40) UNIQUE"))
+    reference.run()
+    reference.in_source("UPDATE currencies SET name = CASE code WHEN 'CHF' THEN 'Euro' WHEN 'EUR' THEN 'Franken' END")
+    reference.in_source("INSERT INTO currencies VALUES ('GBP', 'Pound', 2)")
+    assert reference.run().steps[-1].why.endswith("1 inserted, 3 updated, 0 deleted")
+    reference.assert_equal()
+
+
+def test_a_key_that_the_targets_collation_takes_for_another_is_told(references: Callable[[str, str], Reference]):
+    reference = references("postgresql", "mysql")
+    reference.in_target(CREATE.replace("varchar(3)", "varchar(3) COLLATE utf8mb4_general_ci"))
+    reference.run()
+    reference.in_source("UPDATE currencies SET code = 'eur' WHERE code = 'EUR'")
+    with pytest.raises(RunFailed) as failed:
+        reference.run()
+    told = str(failed.value.report.failures)
+    assert "the target refused a row that came: Duplicate entry (error 1062)." in told
+    assert "a collation may take two texts for one" in told
 
 
 @pytest.mark.parametrize(

@@ -262,7 +262,7 @@ def test_another_type_stops(source: str, target: str):
     assert str(stop.value) == (
         f"orders: x is {target} in the target and {source} in the source; values could change on the way.\n"
         "Nothing was written.\n"
-        "Alter the target's column to the source's type, or load into another table with `target_table`."
+        f"Alter x in the target to {source}, or load into another table with `target_table`."
     )
 
 

@@ -174,7 +174,9 @@ class _Planner:
 
     def _land(self) -> Land | None:
         seen = self.seen
-        if seen.newest is None or seen.next_batch is None:
+        # Of a source without rows there is nothing to read, unless it is told by that that all have left.
+        all_left = seen.seen_at is not None and bool(seen.in_lake)
+        if seen.next_batch is None or (seen.newest is None and not all_left):
             return None
         low, why = self._window()
         if not why:

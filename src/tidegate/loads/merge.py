@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from tidegate.errors import NotNative, Transient, ValueProblem
@@ -32,6 +33,9 @@ class Merge(Unit):
 
     keys: tuple[str, ...]
     deletes: bool
+    rewrites: bool = False
+    """Rows that change leave and come again: no update moves values of another unique key from row to row, since
+    servers look at each row by itself."""
 
     @property
     def key_columns(self) -> list[Column]:
@@ -119,31 +123,34 @@ class _Change:
         from tidegate.rows.differences import picked
 
         self._session, self._work = session, work
-        self._gone: TableName | None = None
+        self._leaving: TableName | None = None
         self._changed: TableName | None = None
+        self._again = int(found.changed.sum()) if work.rewrites else 0
         table, keys = work.request.table, work.key_columns
         names = [column.name for column in (*keys, *work.other_columns)]
-        if work.deletes and found.gone.num_rows:
-            rows = iter(found.gone.to_batches())
-            self._gone = stages.enter_context(session.stage(table, keys, rows))
-        if found.changed.any():
+        if self._again or (work.deletes and found.gone.num_rows):
+            gone = found.gone.to_batches() if work.deletes else []
+            again = picked(batches(), found.changed, work.keys) if self._again else ()
+            self._leaving = stages.enter_context(session.stage(table, keys, chain(gone, again)))
+        if found.changed.any() and not self._again:
             rows = picked(batches(), found.changed, names)
             self._changed = stages.enter_context(session.stage(table, [*keys, *work.other_columns], rows))
         own = [column.name for column in work.request.columns]
+        coming = found.fresh | found.changed if self._again else found.fresh
         self._insert = stages.enter_context(
-            session.staged(table, work.request.columns, lambda: picked(batches(), found.fresh, own))
+            session.staged(table, work.request.columns, lambda: picked(batches(), coming, own))
         )
 
     def apply(self) -> tuple[int, int, int]:
         """How many rows came, changed and left, as the server counted them."""
         table, keys = self._work.request.table, self._work.key_columns
-        gone = changed = 0
-        if self._gone is not None:
-            gone = self._session.execute(delete_staged(table, self._gone, keys))
+        left = changed = 0
+        if self._leaving is not None:
+            left = self._session.execute(delete_staged(table, self._leaving, keys))
         if self._changed is not None:
             statement = update_staged(table, self._changed, keys, self._work.other_columns)
             changed = self._session.execute(statement)
-        return self._insert(), changed, gone
+        return self._insert() - self._again, changed + self._again, left - self._again
 
 
 def _proven(work: Merge, session: Session, new: Content, meant: Difference) -> Receipt:

@@ -54,6 +54,10 @@ def in_agreement(
 def findings(source: Versions, beyond: Versions, held: Versions, *, recompute: bool) -> Iterator[Found]:
     """What the flags of the target do not tell as they should."""
     yield from history(held)
+    stale = np.flatnonzero(source.flags & ~_newest_of_each(source))
+    if len(stale) and not recompute:
+        what = f"{counted(len(stale), 'version')} holding in the source although newer ones are there"
+        yield "scd_integrity", f"{what} ({source.names(stale)}): closed in the target", "warning"
     superseded = keys_of(beyond)
     expected = source.may_hold(recompute=recompute) & _newest_of_each(source)
     there = placed(held, np.arange(held.rows)).append_column("held", pa.array(held.flags))

@@ -147,7 +147,8 @@ def _statements(table: str, target: Shape, travelling: tuple[Column, ...], datab
             raise DriftStop(
                 f"{table}: {verdict}; values could change on the way.",
                 "Nothing was written.",
-                "Alter the target's column to the source's type, or load into another table with `target_table`.",
+                f"Alter {twin.name} in the target to {database.declare(column).type}, or load into another table with"
+                " `target_table`.",
             )
     return statements
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tidegate.changes.mark import MarkEvidence, Window
 from tidegate.errors import ConfigError, Unsupported, ValueProblem
 from tidegate.model.columns import fingerprint
+from tidegate.model.names import counted
 from tidegate.model.values import Value
 from tidegate.runs.executor import Places, new_run
 from tidegate.runs.kinds.scd2.table import VersionTable
@@ -69,7 +70,23 @@ def _as_asked(table: VersionTable, frame: pa.Table) -> pa.Table:
             raise ValueProblem(
                 f"{table.key}: column {field.name} of the DataFrame does not fit {field.type}: {problem}.", UNTOUCHED
             ) from None
-    return pa.table(columns, schema=wanted)
+    rows = pa.table(columns, schema=wanted)
+    _require_values(table, rows)
+    return rows
+
+
+def _require_values(table: VersionTable, rows: pa.Table) -> None:
+    """What is in the lake is loaded by every run until that ends well: what cannot be loaded must not get there."""
+    names = {*table.business_keys, *table.version_key, *((table.mark.name,) if table.mark is not None else ())}
+    names |= {column.name for column in table.kept_columns if not table.in_target(column).nullable}
+    missing = {name: rows[name].null_count for name in rows.column_names if name in names and rows[name].null_count}
+    if missing:
+        told = ", ".join(f"{name} ({counted(count, 'row')})" for name, count in missing.items())
+        raise ValueProblem(
+            f"{table.key}: the DataFrame has nulls where there must be a value: {told}.",
+            UNTOUCHED,
+            "Fill them in, or leave these rows out.",
+        )
 
 
 def _land(places: Places, one: Planned, table: VersionTable, rows: pa.Table) -> int:

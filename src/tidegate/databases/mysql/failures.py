@@ -20,9 +20,12 @@ _DENIED = (1044, 1142, 1143, 1227, 1290, 1370, 1410, 1792)
 _TIMEOUT = (1317, 1969, 3024)
 _REFUSED_LOGIN = (1045, 1698, 2059)
 _NO_ROOM = (1021, 1037, 1041, 1114)
-_NAMES_ARE_QUOTED = (*_MISSING, *_DENIED)
+_NOT_IN_A_KEY = (1071, 1170)
+_BREAKS_A_RULE = (1062, 1451, 1452, 1048, 3819, 4025)
+_NAMES_ARE_QUOTED = (*_MISSING, *_DENIED, *_NOT_IN_A_KEY)
 # Out of range, truncated, no such date, no such character, too long, no such function result, no such document.
 NO_ROOM_IN_COLUMN = (1264, 1265, 1292, 1366, 1406, 1411, 3140)
+QUOTES = "['`]"
 LOST = (2006, 2013, 2014, 0)
 
 
@@ -72,10 +75,13 @@ def _lost(connection: Connection, said: str) -> Transient:
 
 
 def _remedy(code: int) -> str:
-    if code in (1062, 1451, 1452, 1048, 3819, 4025):
+    if code in _BREAKS_A_RULE:
         return (
-            "Look at what the target holds under the same key (`tidegate verify --deep`), or drop the constraint there."
+            "Look at what the target holds under the same key (`tidegate verify --deep`; a collation may take two texts"
+            " for one), or drop the constraint there."
         )
+    if code in _NOT_IN_A_KEY:
+        return "A key of the target cannot have such a column: drop that key there, or load into another table."
     if code in _NO_ROOM:
         return "Make room on the server, then run again."
     return "Run again when the cause is gone; `--debug` shows where it happened."
@@ -88,11 +94,17 @@ def code_of(problem: BaseException) -> int:
 def _said(problem: pymysql.Error) -> str:
     """What is quoted may be a value, and a value may hold quotes: only what stands before the first is repeated."""
     said = str(problem.args[1] if len(problem.args) > 1 else problem or "no answer").strip().rstrip(".")
-    return said if code_of(problem) in _NAMES_ARE_QUOTED else re.split("['`]", said)[0].strip()
+    return said if code_of(problem) in _NAMES_ARE_QUOTED else re.split(QUOTES, said)[0].strip()
 
 
 def not_taken(table: str, columns: Sequence[Column], code: int, said: str) -> ValueProblem:
     """A value that the server would not store as it is. LOAD DATA LOCAL only warns of it; for us it is a refusal."""
+    if code in _BREAKS_A_RULE:
+        return ValueProblem(
+            f"{table}: the target refused a row that came: {re.split(QUOTES, said)[0].strip()} (error {code}).",
+            "The load was rolled back; the target keeps what it had.",
+            _remedy(code),
+        )
     spelled = {name: (f"'{name}'", "`" + name.replace("`", "``") + "`") for name in (one.name for one in columns)}
     named = [
         name for name, ways in spelled.items() if any(f"column {way} " in said or f".{way} " in said for way in ways)

@@ -65,6 +65,7 @@ def _by_mark(table: VersionTable, source: Session, seen: MarkEvidence) -> MarkEv
         text_columns = seen.lake[last[0]].text_columns if last is not None else ()
         tail = with_keys(tail, receipt_of(source, table.all_keys.with_text(text_columns)))
     is_first = not seen.ledger and not seen.lake
+    older, takes_older = _older_that_hold(table, source, floor) if is_first else 0, _takes_older(table)
     return replace(
         seen,
         nulls=_without_mark(table, source),
@@ -74,8 +75,8 @@ def _by_mark(table: VersionTable, source: Session, seen: MarkEvidence) -> MarkEv
         seen_at=(clock or settled) if table.reads_keys else None,
         tail=tail,
         floor=floor,
-        rows=rows,
-        left_out=_left_out(table, source, floor) if is_first else 0,
+        rows=rows + older if takes_older else rows,
+        left_out=0 if takes_older else older,
     )
 
 
@@ -147,8 +148,12 @@ def _without_mark(table: VersionTable, source: Session) -> int:
     return _number(source.query(partitions.count_nulls(table.source.name, mark))) if mark.nullable else 0
 
 
-def _left_out(table: VersionTable, source: Session, floor: Value | None) -> int:
-    if table.settings.initial_load != "window" or table.flag is None or floor is None or table.is_made:
+def _takes_older(table: VersionTable) -> bool:
+    return table.settings.initial_load == "latest+window"
+
+
+def _older_that_hold(table: VersionTable, source: Session, floor: Value | None) -> int:
+    if table.flag is None or floor is None or table.is_made:
         return 0
     older = marks.older_and_latest(table.source_mark, floor, table.flag, table.settings.latest_value)
     return _number(source.query(marks.count_between(table.source.name, older)))

@@ -89,7 +89,7 @@ class StaticKind(TableKind):
         return LoadSlice(
             database=work.target,
             way=merge.merge if table.merges else replacing.replace,
-            work=Merge(**vars(unit), keys=table.row_key, deletes=table.deletes) if table.merges else unit,
+            work=_merge(table, unit) if table.merges else unit,
             lake=work.lake,
             path=path,
             lake_table=table.lake_table,
@@ -108,6 +108,9 @@ class StaticKind(TableKind):
     def to_verify(self, one: Planned) -> tuple[list[Value], list[Finding]]:
         if not one.evidence.ledger:
             return [], [Finding(one.key, "scope", "nothing was loaded yet: there is nothing to verify")]
+        if _table(one).settings.on_target_change == "keep" and status(one, _table(one)).values[0].state == "differs":
+            text = "left out of the proof: `on_target_change: keep` and somebody changed rows in the target"
+            return [], [Finding(one.key, "receipt", text, WHOLE.text, "note")]
         return [WHOLE], []
 
     def compare_slice(self, work: Compared, one: Planned, value: Value) -> Slice:
@@ -126,6 +129,10 @@ class StaticKind(TableKind):
             what = f"every row of the source is in the target, which holds {more:,} more (`allow_deletes` is off)"
             return comparison, [Finding(one.key, "receipt", what, value.text, "note")]
         return comparison, [Finding(one.key, "receipt", difference_in_words(comparison, keys), value.text)]
+
+
+def _merge(table: WholeTable, unit: Unit) -> Merge:
+    return Merge(**vars(unit), keys=table.row_key, deletes=table.deletes, rewrites=table.rewrites)
 
 
 def _table(one: Planned) -> WholeTable:

@@ -22,6 +22,8 @@ class WholeTable(ResolvedTable):
     merges: bool
     """By its key, rows that differ alone; else as a whole."""
     deletes: bool
+    rewrites: bool
+    """Rows that change leave the target and come again, so that values of its other unique keys may change places."""
     hashed: tuple[str, ...]
     """The columns that tell a change."""
 
@@ -76,6 +78,7 @@ def resolve(settings: StaticTable, catalogs: Catalogs) -> WholeTable:
         row_key=key,
         merges=merges,
         deletes=deletes,
+        rewrites=found.target is not None and not referenced and _may_change_places(found.target, key, travelling),
         hashed=hashed or tuple(column.name for column in found.columns),
     )
 
@@ -87,6 +90,12 @@ def _key(settings: StaticTable, shape: Shape) -> tuple[str, ...]:
     required = {column.name for column in shape.columns if not column.nullable}
     candidates = [key for key in (shape.primary_key, *sorted(shape.unique_keys, key=len)) if key]
     return next((key for key in candidates if key == shape.primary_key or set(key) <= required), ())
+
+
+def _may_change_places(target: Shape, key: tuple[str, ...], travelling: set[str]) -> bool:
+    """Whether something else than the key is unique in the target, which has nothing of its own that would be lost."""
+    others = [one for one in (target.primary_key, *target.unique_keys) if not set(one) <= set(key)]
+    return bool(others) and all(column.name in travelling or column.generated for column in target.columns)
 
 
 def _notices(settings: StaticTable, key: tuple[str, ...], merges: bool, deletes: bool) -> list[Notice]:
