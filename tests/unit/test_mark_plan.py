@@ -469,7 +469,7 @@ def test_what_was_read_comes_again_after_rows_that_were_handed_in(first_mark: in
     seen = loaded_at(in_step(9), a="1")
     given = Window(None if first_mark is None else mark(first_mark), None, None, is_given=True)
     seen = replace(seen, lake={**seen.lake, batch("b"): file(read_at="1")}, given={batch("b"): given})
-    assert told(planned(seen)) == ["load b as 1", *(["load a as 2"] if again else [])]
+    assert told(planned(seen)) == ["load b as 1", *(["load a as 2 as an older one"] if again else [])]
 
 
 def test_how_many_versions_were_there_is_told_by_the_last_load_whichever_batch_it_was():

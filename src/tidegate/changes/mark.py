@@ -8,12 +8,12 @@ is read again, never a watermark believed. What is read twice costs a little rea
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from tidegate.errors import ForeignTarget
-from tidegate.model.evidence import LakeFile, LedgerEntry, PartitionEvidence
+from tidegate.model.evidence import LakeFile, PartitionEvidence
 from tidegate.model.names import counted
 from tidegate.model.plan import RELOAD, Land, Load, Notice, Request, Step
 from tidegate.model.scope import Scope
@@ -163,7 +163,7 @@ class _Planner:
 
     def steps(self) -> list[Step]:
         self._refuse_a_target_that_was_there_before()
-        loads = [self._load(batch, file, why) for batch, file, why in self._to_load()]
+        loads = list[Step](self._loads())
         land = self._land()
         if land is not None:
             exact = bool(self.asked.reload) and not self.seen.is_whole
@@ -243,7 +243,8 @@ class _Planner:
         known = {batch: entry.at for batch, entry in self.seen.ledger.items() if entry.stands}
         coming = [(batch, file, "in the lake, not in the target") for batch, file in usable if batch not in known]
         late = [(batch, file, "an earlier one came later") for batch, file in usable if self._is_behind(batch, known)]
-        return sorted([*coming, *late], key=lambda one: one[0])
+        # What was handed in may belong before what was read: that comes after it.
+        return sorted([*coming, *late], key=lambda one: (one[0] not in self.seen.given, one[0]))
 
     def _is_behind(self, batch: Value, known: Mapping[Value, str]) -> bool:
         """Whether something was loaded after it, or is about to be, that belongs before it.
@@ -264,12 +265,15 @@ class _Planner:
             return "gone from the target" if expected and held is None else ""
         return f"the target holds {held:,} of {expected:,} versions"
 
-    def _load(self, batch: Value, file: LakeFile, why: str) -> Load:
-        entry: LedgerEntry | None = self.seen.ledger.get(batch)
+    def _loads(self) -> Iterator[Load]:
         # When all of it is loaded again, in its order, each file has the last word in its turn.
         loaded = () if self._lost() else self.seen.in_ledger.values()
         newest = max((window.read_at for window in loaded), default="")
-        return Load(batch, why, entry.generation + 1 if entry else 1, file.rows, is_newest=file.read_at >= newest)
+        for batch, file, why in self._to_load():
+            entry = self.seen.ledger.get(batch)
+            generation = entry.generation + 1 if entry else 1
+            yield Load(batch, why, generation, file.rows, is_newest=file.read_at >= newest)
+            newest = max(newest, file.read_at)
 
     # What a person should know
 
