@@ -351,6 +351,16 @@ def test_readers_see_the_old_table_or_the_new_one(reference: Reference):
     assert seen == {(1000, "old", "old"), (1000, "new", "new")}
 
 
+def test_a_table_of_many_short_texts_finds_room(references: Callable[[str, str], Reference]):
+    reference = references("postgresql", "mysql")
+    for number in range(100):
+        reference.in_source(f"ALTER TABLE currencies ADD text_{number} varchar(60) DEFAULT '{number}'")
+    reference.run()
+    everything = "SELECT * FROM currencies"
+    assert sorted(ask(reference.target, everything), key=repr) == sorted(ask(reference.source, everything), key=repr)
+    reference.assert_equal()
+
+
 # How a change is seen
 
 
