@@ -10,6 +10,7 @@ from typing import Protocol
 
 from tidegate.errors import ForeignTarget
 from tidegate.model.evidence import LakeFile, LedgerEntry, PartitionEvidence
+from tidegate.model.names import counted
 from tidegate.model.plan import RELOAD, Land, Load, Notice, Request, Step
 from tidegate.model.scope import Scope
 from tidegate.model.values import Kind, Value
@@ -56,7 +57,8 @@ class _Planner:
         rows = self.seen.source[WHOLE].rows
         land = Land(WHOLE, why, rows) if why else None
         load, notice = self._load(land)
-        return [step for step in (land, load, notice) if step is not None]
+        told = None if self._asked_for else notice  # it is being restored
+        return [step for step in (land, load, told) if step is not None]
 
     @property
     def _asked_for(self) -> bool:
@@ -108,7 +110,7 @@ class _Planner:
             return "somebody changed rows in the target", None
         if self.rules.on_target_change == "keep":
             return "", None
-        more = f", {held - expected:,} rows more" if held > expected else ""
+        more = f", {counted(held - expected, 'row')} more" if held > expected else ""
         text = f"somebody changed rows in the target{more}; `tidegate repair` restores it"
         return "", Notice(text, WHOLE, "warning")
 

@@ -28,6 +28,11 @@ from tidegate.sql.text import Literal, Name, Part, Sql, names, raw, sql
 
 LONGEST_KEY = 3072
 LONGEST_ROW = 65_535
+WIDEST_PAGE = 8126
+"""What a row may take of a page of the usual size, at most."""
+_AROUND = 20
+_OUTSIDE = 40
+"""What a value takes of it that may stand elsewhere: one that can be longer than 255 bytes."""
 LONGEST_NAME = 64
 _PREFIX = 191
 _TIMEOUTS = ("connect_timeout", "read_timeout", "write_timeout")
@@ -163,10 +168,12 @@ def _narrowed(columns: Sequence[Column], keys: set[str]) -> list[Column]:
     kept = list(columns)
     by_length = sorted(range(len(kept)), key=lambda place: _row_bytes(kept[place]), reverse=True)
     for place in by_length:
-        if sum(map(_row_bytes, kept)) <= LONGEST_ROW:
+        is_long, is_wide = sum(map(_row_bytes, kept)) > LONGEST_ROW, sum(map(_page_bytes, kept)) > WIDEST_PAGE
+        if not is_long and not is_wide:
             break
         column = kept[place]
-        if column.name not in keys and types.bare(column.type) in ("varchar", "char"):
+        helps = is_long or _page_bytes(column) > _OUTSIDE
+        if helps and column.name not in keys and types.bare(column.type) in ("varchar", "char"):
             collated = column.type.partition(" CHARACTER SET ")
             kept[place] = replace(column, type="longtext" + "".join(collated[1:]))
     return kept
@@ -177,7 +184,12 @@ def _row_bytes(column: Column) -> int:
     if types.bare(column.type).endswith(("text", "blob")) or column.holds.size is None:
         return 12
     widths = {"string": 4, "trimmed": 4, "enum": 4, "binary": 1, "padded": 1}
-    return column.holds.size * widths.get(column.holds.family, 0) + 20
+    return column.holds.size * widths.get(column.holds.family, 0) + _AROUND
+
+
+def _page_bytes(column: Column) -> int:
+    taken = _row_bytes(column)
+    return _OUTSIDE if types.bare(column.type).endswith(("text", "blob")) or taken > 255 + _AROUND else taken
 
 
 def _why_not(name: str, folded: Counter[str]) -> str:

@@ -162,7 +162,10 @@ def difference_in_words(comparison: Comparison, keys: Facts | None) -> str:
     if comparison.lake_hash and target.hash == comparison.lake_hash:
         text += "; the source changed after it was extracted"
     elif comparison.lake_hash and source.hash == comparison.lake_hash:
-        text += "; the target was changed after it was loaded"
+        is_loaded = comparison.ledger_hash == comparison.lake_hash
+        text += (
+            "; the target was changed after it was loaded" if is_loaded else "; what was extracted is not loaded yet"
+        )
     for name, found in (keys or {}).items():
         more = ", ..." if found["count"] > len(found["examples"]) else ""
         text += f"; {found['count']:,} {name} ({', '.join(found['examples'])}{more})"
