@@ -30,7 +30,7 @@ from tidegate.ops.forget import forget
 from tidegate.ops.init import propose_file
 from tidegate.plugins import database
 from tidegate.runs.executor import Executor, Places
-from tidegate.runs.frames import land_versions
+from tidegate.runs.frames import land_versions, take_back
 from tidegate.runs.listener import Boundary, Listener
 from tidegate.runs.planned import as_plan
 from tidegate.runs.status import status_of
@@ -145,9 +145,13 @@ class Tidegate:
 
     def load_versions(self, table: str, frame: Any, check: bool = True) -> RunReport:
         """Rows of a DataFrame (Spark, pandas or Arrow) as one more batch of a table of versions: into the lake, and by
-        a run, which takes what else is due too, into the target."""
-        land_versions(self._places, self._chosen([table])[0], frame)
-        return self._checked(self._executor().execute(self._chosen([table]), verb="load"), check)
+        a run, which takes what else is due too, into the target. What cannot be loaded leaves the lake again."""
+        [key] = self._chosen([table])
+        batch = land_versions(self._places, key, frame)
+        report = self._executor().execute([key], verb="load")
+        if report.failures:
+            take_back(self._places, key, batch)
+        return self._checked(report, check)
 
     # Now and then
 

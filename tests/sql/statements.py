@@ -243,8 +243,8 @@ SHARED: dict[str, Statement] = {
     ),
     "mark_tail": Statement(
         lambda session: [
-            session.query(marks.tail(ODD, *own(session, MOMENT), low, high))
-            for low, high in ((None, None), (NOON, None), (NOON, NOON))
+            session.query(marks.tail(ODD, *own(session, MOMENT), low, high, watched))
+            for low, high, watched in ((None, None, ()), (NOON, None, ("a", "b")), (NOON, NOON, ("a",)))
         ]
     ),
     "mark_window": Statement(windows),

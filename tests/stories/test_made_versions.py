@@ -233,6 +233,19 @@ def test_rows_that_are_handed_in_find_their_place_in_time(plains: Callable[[str,
     plain.assert_a_history()
 
 
+def test_rows_that_cannot_be_loaded_are_taken_back(plains: Callable[[str, str], Plain]):
+    plain = plains("postgresql", "postgresql")
+    plain.settings |= {"mark_column": "changed"}
+    plain.run()
+    plain.in_target("ALTER TABLE products ADD CHECK (price < 100)")
+    types = [("code", pa.string()), ("price", pa.decimal128(10, 2)), ("changed", pa.timestamp("us"))]
+    rows = pa.table({"code": ["a"], "price": [Decimal(100)], "changed": [ago(60)]}, schema=pa.schema(types))
+    with pytest.raises(RunFailed, match="products_price_check"):
+        plain.tidegate().load_versions("products", rows)
+    assert plain.steps() == []
+    plain.assert_a_history()
+
+
 def test_what_left_stays_unless_it_is_to_be_closed(plains: Callable[[str, str], Plain]):
     plain = plains("postgresql", "postgresql")
     plain.run()

@@ -184,6 +184,18 @@ def test_what_comes_between_looking_and_reading_is_read_by_the_next_run(dimensio
     dimension.assert_equal()
 
 
+def test_a_late_version_is_seen_although_another_left_meanwhile(dimension: Dimension):
+    dimension.came(6, 82)
+    dimension.run()
+    dimension.in_source("DELETE FROM customers WHERE id = 6")
+    dimension.came(7, 82, "committed late")
+    dimension.run()
+    assert [row[2] for row in dimension.held(dimension.target) if row[0] == 7] == ["committed late"]
+    dimension.in_source("UPDATE customers SET islatest = %s WHERE id = 2", False)  # closed, and nothing else
+    dimension.run()
+    assert [row[4] for row in dimension.held(dimension.target) if row[0] == 2] == [False, False]
+
+
 def test_when_the_newest_version_leaves_the_source_nothing_is_read_for_ever(dimension: Dimension):
     dimension.came(3, 20)
     dimension.run()
@@ -331,6 +343,10 @@ def test_a_testers_version_is_told_about(dimensions: Callable[[str, str], Dimens
     assert any("somebody added 1" in text for text in dimension.warnings())
     found = dimension.tidegate().verify()
     assert "1 version only in the target (77, EU" in found.findings[0].what
+    dimension.settings["on_target_change"] = "keep"
+    found = dimension.tidegate().verify()
+    assert (found.outcome, found.findings[0].severity) == ("equal", "note")
+    dimension.settings["on_target_change"] = "report"
     report = dimension.tidegate().repair()
     assert report.steps[-1].why.endswith("0 versions inserted, 0 changed, 0 superseded, 1 removed")
     dimension.assert_equal()

@@ -299,7 +299,7 @@ class StaticTable(TableSettings):
     change_detection_method: Literal["hash", "checksum"] = "hash"
     """How a change is seen: by a `hash` of every row, or by a `checksum` of the server's, cheaper and weaker."""
     hash_columns: Columns | None = None
-    """Only these columns tell a change. All, when it is left out."""
+    """Only these columns, and those of the key, tell a change. All, when it is left out."""
 
 
 class Scd2Table(TableSettings):

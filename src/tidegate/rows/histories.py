@@ -31,10 +31,15 @@ Found = tuple[str, str, str]
 
 
 def in_agreement(
-    source: Versions, beyond: Versions, held: Versions, in_scope: Versions, there: pa.Array | None
+    source: Versions,
+    beyond: Versions,
+    held: Versions,
+    in_scope: Versions,
+    there: pa.Array | None,
+    besides: str = "error",
 ) -> Iterator[Found]:
     """What of the source the target lacks, and what it has in the scope besides. `there` are the keys that the source
-    has, where what left it is kept."""
+    has, where what left it is kept; `besides` is how grave it is that the target has more."""
     missing, extra = _absent(source, held), np.intersect1d(_absent(in_scope, source), _absent(in_scope, beyond))
     if there is not None:
         extra = extra[among(keys_of(in_scope), there)[extra]]
@@ -45,7 +50,7 @@ def in_agreement(
     if len(missing):
         yield "receipt", f"{counted(len(missing), 'version')} missing in the target ({source.names(missing)})", "error"
     if len(extra):
-        yield "receipt", f"{counted(len(extra), 'version')} only in the target ({in_scope.names(extra)})", "error"
+        yield "receipt", f"{counted(len(extra), 'version')} only in the target ({in_scope.names(extra)})", besides
     twice = held.rows - len(first_of_each(held))
     if twice:
         yield "scd_integrity", f"{counted(twice, 'version')} more than once there", "error"

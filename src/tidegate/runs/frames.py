@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tidegate.changes.mark import MarkEvidence, Window
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 UNTOUCHED = "Nothing was written."
 
 
-def land_versions(places: Places, key: str, frame: Any) -> int:
-    """How many rows were landed. `frame` is of Spark, of pandas, or an Arrow table; it has the source's columns."""
+def land_versions(places: Places, key: str, frame: Any) -> Value:
+    """The batch that was landed. `frame` is of Spark, of pandas, or an Arrow table; it has the source's columns."""
     with places.planner().open() as planner:
         one = planner.plan([key])[0]
     if isinstance(one, Unplanned):
@@ -29,6 +30,15 @@ def land_versions(places: Places, key: str, frame: Any) -> int:
     if not isinstance(one.table, VersionTable):
         raise Unsupported(f"{key}: only a table of versions takes rows from a DataFrame.", UNTOUCHED)
     return _land(places, one, one.table, _as_asked(one.table, _as_arrow(frame)))
+
+
+def take_back(places: Places, key: str, batch: Value) -> None:
+    """Rows that could not be loaded leave the lake, or every run to come would fail over them. Not those that the
+    ledger knows after all, and none while nobody can look."""
+    with places.planner().open() as planner:
+        one = planner.plan([key])[0]
+    if isinstance(one, Planned) and batch in one.evidence.lake and batch not in one.evidence.ledger:
+        places.lake.remove(Path(one.evidence.lake[batch].path))
 
 
 def _as_arrow(frame: Any) -> pa.Table:
@@ -89,7 +99,7 @@ def _require_values(table: VersionTable, rows: pa.Table) -> None:
         )
 
 
-def _land(places: Places, one: Planned, table: VersionTable, rows: pa.Table) -> int:
+def _land(places: Places, one: Planned, table: VersionTable, rows: pa.Table) -> Value:
     from tidegate.lakes.parquet import FileWriter
     from tidegate.rows.hashing import receipt_of
 
@@ -122,7 +132,7 @@ def _land(places: Places, one: Planned, table: VersionTable, rows: pa.Table) -> 
     )
     places.lake.publish(writer.path, places.lake.scd_path(table.lake_table, seen.next_batch.text), "")
     places.lake.finish(run)
-    return receipt.rows
+    return seen.next_batch
 
 
 def _earliest(table: VersionTable, rows: pa.Table) -> Value | None:

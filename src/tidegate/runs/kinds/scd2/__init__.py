@@ -142,6 +142,7 @@ class Scd2Kind(TableKind):
             form=replace(_unit(table, value, known), made=_made(table), entry=replace(known, newest=None)),
             text_columns=known.text_columns,
             keys=table.all_keys if table.reads_keys else None,
+            besides="note" if table.settings.on_target_change == "keep" else "error",
         )
 
     def judged(self, one: Planned, value: Value, facts: Facts) -> tuple[Comparison, list[Finding]]:
@@ -164,7 +165,7 @@ def _rows(one: Planned, window: Window) -> Sql | None:
 def _tail(table: VersionTable, window: Window) -> Sql:
     """What is beyond the bound was not read, and must look like news next time."""
     low = window.mark.less(table.look_back) if window.mark is not None else None
-    return marks.tail(table.source.name, table.source_mark, low, window.upto)
+    return marks.tail(table.source.name, table.source_mark, low, window.upto, table.watched)
 
 
 def _steady(table: VersionTable, window: Window) -> Sql:

@@ -60,7 +60,7 @@ def _by_mark(table: VersionTable, source: Session, seen: MarkEvidence) -> MarkEv
     floor = _floor(table, clock)
     last = max(seen.in_lake.items(), default=None)
     low = last[1].mark.less(table.look_back) if last is not None and last[1].mark is not None else floor
-    rows, tail = tail_of(table, source, low)
+    rows, tail = _tail(table, source, low, table.watched if last is not None else ())
     if table.reads_keys:
         text_columns = seen.lake[last[0]].text_columns if last is not None else ()
         tail = with_keys(tail, receipt_of(source, table.all_keys.with_text(text_columns)))
@@ -87,8 +87,8 @@ def _as_a_whole(table: VersionTable, source: Session, seen: MarkEvidence) -> Mar
     return replace(seen, is_whole=True, newest=ALL, settled=ALL, tail=receipt.as_text(), rows=receipt.rows)
 
 
-def tail_of(table: VersionTable, source: Session, low: Value | None) -> tuple[int, str]:
-    answer = source.query(marks.tail(table.source.name, table.source_mark, low))[0]
+def _tail(table: VersionTable, source: Session, low: Value | None, watched: tuple[str, ...]) -> tuple[int, str]:
+    answer = source.query(marks.tail(table.source.name, table.source_mark, low, watched=watched))[0]
     return int(str(answer[0])), told(answer) or ""
 
 

@@ -38,6 +38,8 @@ class CompareVersions:
     text_columns: tuple[str, ...] = ()
     keys: ReadRequest | None = None
     """All keys of the source, where they tell what left."""
+    besides: str = "error"
+    """How grave it is that the target has more: a tester may keep what is his."""
 
     def move(self, attempt: str, progress: Progress) -> Facts:
         request = self.held.with_text(self.text_columns)
@@ -81,7 +83,7 @@ class CompareVersions:
             yield from histories.still_holding(held, seen, "error" if form.closes_absent else "note", flagged=flagged)
             yield from histories.history(held)
             return
-        yield from histories.in_agreement(inside, beyond, held, self._in_scope(held), there)
+        yield from histories.in_agreement(inside, beyond, held, self._in_scope(held), there, self.besides)
         if there is not None:
             yield from histories.still_holding(held, there, "error", flagged=flagged)
         if flagged:

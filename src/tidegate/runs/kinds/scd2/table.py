@@ -85,6 +85,13 @@ class VersionTable(ResolvedTable):
         return self.settings.deletes == "close" and self.mark is not None
 
     @property
+    def watched(self) -> tuple[str, ...]:
+        """Columns of the source in which a change shows that moves no mark forward."""
+        names = [*self.business_keys, *(one.name for one in (self.mark, self.flag, self.end) if one is not None)]
+        names += [self.tombstone] if self.tombstone else []
+        return tuple(dict.fromkeys(name for name in names if name not in self.made_names))
+
+    @property
     def all_keys(self) -> ReadRequest:
         return self.from_source(None).only(self.business_keys)
 

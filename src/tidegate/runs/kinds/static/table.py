@@ -71,7 +71,9 @@ def resolve(settings: StaticTable, catalogs: Catalogs) -> WholeTable:
     referenced = found.target is not None and bool(found.target.referenced_by)
     # What others refer to must not leave and come again, not even inside of a transaction.
     merges = strategy == "upsert" or (referenced and bool(key))
-    hashed = tuple(named_column(settings, shape, name, "hash_columns").name for name in settings.hash_columns or ())
+    chosen = [named_column(settings, shape, name, "hash_columns").name for name in settings.hash_columns or ()]
+    # Which rows there are always counts.
+    hashed = tuple(dict.fromkeys((*key, *chosen))) if chosen else ()
     return WholeTable.of(
         replace(found, notices=(*found.notices, *_notices(settings, key, merges, deletes))),
         settings=settings,
