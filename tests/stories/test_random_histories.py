@@ -425,8 +425,9 @@ def test_versions_of_any_history_arrive_as_they_are(pair: tuple[str, str], tmp_p
         world.bring_files_back()
         world.run()
         kept.assert_as_defined()
-        world.meddle()
-        world.repair()
+        if not shape.with_future:  # verify judges no entity that has a version beyond the mark that is reached
+            world.meddle()
+            world.repair()
         kept.assert_as_defined()
         world.assert_nothing_is_left_to_do()
 
