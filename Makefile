@@ -31,14 +31,14 @@ install: $(STAMP) ## Prepare .venv with everything pinned in requirements.lock; 
 demo: $(STAMP) ## Watch Tidegate work on an embedded PostgreSQL: no server, no configuration, no root
 	@$(BIN)/tidegate demo
 
-test: lint ## Lint, then run every test
-	$(BIN)/python -m pytest $(AT_ONCE)
+test: lint ## Lint, then run the tests
+	$(BIN)/python -m pytest $(AT_ONCE) -m "not thorough"
 
-test-all: lint ## The same on every pair of databases, with more kills
+test-all: lint ## Every test: on every pair of databases, with more kills, executors that die
 	TIDEGATE_ALL_PAIRS=1 TIDEGATE_KILLS=20 $(BIN)/python -m pytest $(AT_ONCE)
 
 test-quick: $(STAMP) ## Run the tests that need no Spark
-	$(BIN)/python -m pytest $(AT_ONCE) -m "not spark and not slow"
+	$(BIN)/python -m pytest $(AT_ONCE) -m "not spark and not slow and not thorough"
 
 test-sqlserver: $(STAMP) ## Run what needs SQL Server against a real one in a container (or TIDEGATE_TEST_SQLSERVER)
 	@test -n "$$TIDEGATE_TEST_SQLSERVER" || docker compose up --detach --wait sqlserver

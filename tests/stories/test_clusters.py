@@ -34,6 +34,7 @@ def executors(session: int) -> list[int]:
     ]
 
 
+@pytest.mark.thorough
 def test_an_executor_that_is_killed_while_it_loads_changes_nothing_in_the_end(story: Story, tmp_path: Path):
     story.settings["hold_back"] = 2
     story.run()
@@ -64,6 +65,7 @@ def test_an_executor_that_is_killed_while_it_loads_changes_nothing_in_the_end(st
     story.assert_in_step(*FIVE_DAYS)
 
 
+@pytest.mark.thorough
 def test_a_worker_that_dies_after_its_commit_is_replaced_and_loads_nothing_twice(story: Story, tmp_path: Path):
     configuration = story.file(tmp_path / "tidegate.yml")
 

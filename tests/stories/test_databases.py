@@ -15,6 +15,7 @@ import pytest
 from kit import processes, sides
 from kit.mariadb import MariaDb
 from kit.meanwhile import At
+from kit.pairs import ALL_ARE_ASKED_FOR, BOTH_WAYS
 from kit.processes import wait_until
 from kit.project import (
     FIVE_DAYS,
@@ -40,7 +41,8 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.postgres, pytest.mark.mysql, pytest.mark.spark]
 
-PAIRS = [("mysql", "mysql"), ("mysql", "postgresql"), ("postgresql", "mysql")]
+# From PostgreSQL to itself go the stories of other files.
+PAIRS = [*BOTH_WAYS, *([("mysql", "mysql")] if ALL_ARE_ASKED_FOR else [])]
 
 
 @pytest.fixture(scope="module")

@@ -77,6 +77,10 @@ class Plain:
     def drop(self, code: str) -> None:
         sides.do(self.source, "DELETE FROM products WHERE code = %s", code)
 
+    def files(self) -> list[Path]:
+        found = (self.lake / "organized" / "scd_products").glob("*/products_scd_*.parquet")
+        return sorted(found, key=lambda path: path.stem)
+
     def in_target(self, statement: str) -> None:
         sides.do(self.target, statement)
 
@@ -206,7 +210,7 @@ def test_a_file_that_comes_late_changes_nothing(plain: Plain):
     told, before = plain.told(), plain.history()
     assert told == [("a", 1, False), ("a", 2, False), ("a", 1, True), ("b", None, False), ("b", None, True)]
 
-    _, late, _ = sorted((plain.lake / "organized" / "scd_products").glob("*/*.parquet"))
+    _, late, _ = plain.files()
     aside = late.rename(plain.lake / "aside")
     plain.in_target("DELETE FROM products")
     sides.forget_loads(plain.target)

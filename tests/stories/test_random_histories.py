@@ -138,7 +138,7 @@ class World:
         self.in_target.close()
 
     def files(self) -> list[Path]:
-        return sorted(self.lake.glob("organized/scd_people/*/people_scd_*.parquet"))
+        return sorted(self.lake.glob("organized/scd_people/*/people_scd_*.parquet"), key=lambda path: path.stem)
 
     def clock(self) -> datetime:
         now: datetime = self.in_source.ask(CLOCKS[kind_of(self.source)])[0][0]

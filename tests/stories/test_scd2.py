@@ -19,6 +19,7 @@ from kit.sides import ask
 from tidegate import Tidegate
 from tidegate.errors import RunFailed
 from tidegate.model.plan import Land, Notice
+from tidegate.runs import phases
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -103,7 +104,8 @@ class Dimension:
         return sorted(((*row[:4], bool(row[4])) for row in rows), key=repr)
 
     def files(self) -> list[Path]:
-        return sorted((self.lake / "organized" / "scd_customers").glob("*/customers_scd_*.parquet"))
+        found = (self.lake / "organized" / "scd_customers").glob("*/customers_scd_*.parquet")
+        return sorted(found, key=lambda path: path.stem)
 
     def assert_equal(self) -> None:
         assert self.held(self.target) == self.held(self.source)
@@ -167,18 +169,20 @@ def test_late_and_equal_marks_inside_of_the_look_back_are_read(dimension: Dimens
     dimension.assert_equal()
 
 
-def test_what_comes_between_looking_and_reading_is_read_by_the_next_run(dimension: Dimension):
+def test_what_comes_between_looking_and_reading_is_read_by_the_next_run(
+    dimension: Dimension, monkeypatch: pytest.MonkeyPatch
+):
     dimension.run()
     dimension.came(1, 20, "third")
-    source = dimension.source
+    change_schemas = phases.change_schemas
 
-    def meanwhile(at: str) -> None:
-        if at == "schema changed":
-            sides.do(source, INSERT, 3, "EU", "after the bound was fixed", ago(10), True)
+    def meanwhile(*arguments: Any) -> None:
+        dimension.came(3, 10, "after the bound was fixed")
+        change_schemas(*arguments)
 
-    tidegate = dimension.tidegate()
-    tidegate.boundary = meanwhile  # type: ignore[assignment]
-    tidegate.run()
+    with monkeypatch.context() as patched:
+        patched.setattr(phases, "change_schemas", meanwhile)
+        dimension.run()
     assert dimension.steps() == ["Land", "Load"]
     dimension.run()
     dimension.assert_equal()

@@ -459,7 +459,7 @@ def seen_reference(sources: list[Source]) -> set[tuple[Any, ...]]:
     sources=st.lists(st.dictionaries(keys, st.sampled_from([None, "", "x"]), max_size=4), max_size=7),
     seed=st.integers(0, 2**32),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_a_source_seen_whole_ends_in_the_same_table_in_whatever_order_looks_arrive(sources, seed):
     """Looks that arrive late are followed by all that were made after them, as planning has it."""
     dice, target, loaded = random.Random(seed), MadeTarget(), list[int]()
