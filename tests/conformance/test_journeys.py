@@ -56,7 +56,7 @@ def no_local_infile(roads: Roads) -> Iterator[None]:
         roads.mysql.ask("SET GLOBAL local_infile = 1")
 
 
-@pytest.mark.parametrize("source", ["mysql", "postgresql"])
+@pytest.mark.parametrize("source", [pytest.param("mysql", marks=pytest.mark.thorough), "postgresql"])
 def test_a_server_that_forbids_load_data_gets_the_same_values(
     source: str, roads: Roads, gaps: Callable[[str], NoReturn]
 ):

@@ -183,6 +183,7 @@ except KeyboardInterrupt:
     assert (process.returncode, said) == (130, "")
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_executors_of_their_own_run_this_python_in_utc():
     script = """
@@ -197,6 +198,7 @@ close_session(session)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_spark_connect_and_a_classic_session_after_it():
     script = """
@@ -229,6 +231,7 @@ except TidegateError as problem:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_the_archive_of_classes_is_made_once_and_accepted_by_the_jvm(tmp_path: Path):
     """On the Java from pip, which has no archive of its own to build upon."""

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.postgres, pytest.mark.mysql, pytest.mark.spark]
 
-KILLS = int(os.environ.get("TIDEGATE_KILLS", "3"))
+KILLS = int(os.environ.get("TIDEGATE_KILLS", "2"))
 SEED = int(os.environ.get("TIDEGATE_SEED", "20240105"))
 MOMENTS = {"postgresql": "timestamp(6)", "mysql": "datetime(6)"}
 TABLES: dict[str, dict[str, Any]] = {
