@@ -30,7 +30,7 @@ from urllib.parse import quote
 import pymysql
 from pymysql.constants import ER
 
-from kit.mysql_witness import login, quoted
+from kit.mysql_witness import opened, quoted
 from kit.packages import NoPackage, last_lines, libraries, unpacked
 
 _USER = "tidegate"
@@ -247,7 +247,7 @@ class MariaDb:
         return self.folder / "server.log"
 
     def _connection(self) -> pymysql.Connection:
-        return pymysql.connect(**login(self.url()), autocommit=True, connect_timeout=5, read_timeout=_START_SECONDS)
+        return opened(self.url(), connect_timeout=5, read_timeout=_START_SECONDS)
 
     def _command(self) -> list[str]:
         assert self._programs is not None

@@ -14,7 +14,7 @@ import pymysql
 
 from conformance.servers.postgresql import ALL_BYTES, ENDS, STRINGS, Absent
 from kit.mariadb import MariaDb, NoMariaDb
-from kit.mysql_witness import login, quoted
+from kit.mysql_witness import opened, quoted
 
 EMBEDDED = "embedded MariaDB"
 GIVEN = "TIDEGATE_TEST_MYSQL"
@@ -43,7 +43,7 @@ class Server:
     url: str
 
     def ask(self, query: str) -> list[tuple[object, ...]]:
-        with pymysql.connect(**login(self.url), autocommit=True) as connection, connection.cursor() as cursor:
+        with opened(self.url) as connection, connection.cursor() as cursor:
             cursor.execute(query)
             return list(cursor.fetchall())
 
