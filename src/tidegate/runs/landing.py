@@ -40,6 +40,8 @@ class LandSlice:
     """Columns whose content is what planning compares next time, instead of `newest`."""
     proven_by: str = ""
     """A hash that the rows must have to count as proven, where they do not come from the source itself."""
+    tail: ReadRequest | None = None
+    """Rows whose content is what planning compares next time, instead of `newest`."""
     keys: ReadRequest | None = None
     """What names an entity, of all rows that there are: written into a file of its own, on the same snapshot."""
 
@@ -53,7 +55,7 @@ class LandSlice:
             # Before the snapshot is taken: a file must not claim to be newer than what it shows.
             read_at = self.read_at or session.now()
             session.use_snapshot(self.snapshot) if self.snapshot else session.export_snapshot()
-            newest = self._newest(session)
+            newest = self._newest(session, request.text_columns)
             before = self._fingerprint(session)
             path = self.folder / f"{self.name}.{attempt}.parquet"
             about = {**self.about, "read_at": read_at, "newest": newest}
@@ -81,8 +83,10 @@ class LandSlice:
             "keys": str(path.with_suffix(".keys")) if self.keys is not None else None,
         }
 
-    def _newest(self, session: Session) -> str | None:
+    def _newest(self, session: Session, text_columns: tuple[str, ...]) -> str | None:
         """What planning compares next time."""
+        if self.tail is not None:
+            return read_receipt(session, self.tail.with_text(text_columns)).as_text()
         return told(session.query(self.newest)[0]) if self.newest is not None else None
 
     def _fingerprint(self, session: Session) -> object:

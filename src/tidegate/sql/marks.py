@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from tidegate.model.columns import Column
 from tidegate.model.names import TableName
 from tidegate.model.values import Value
-from tidegate.sql.text import AsText, Checksum, Count, Literal, Name, Part, Sql, raw, sql
+from tidegate.sql.text import AsText, Count, Literal, Name, Sql, raw, sql
 
 
 def between(mark: Column, low: Value | None, high: Value | None, also: Sql | None = None) -> Sql:
@@ -41,16 +39,14 @@ def newest(table: TableName, mark: Column, clock: Value | None) -> Sql:
     )
 
 
-def tail(
-    table: TableName, mark: Column, low: Value | None, high: Value | None = None, watched: Sequence[str] = ()
-) -> Sql:
-    """How many rows there are from a mark on, up to another if there is one, the greatest of their marks, and what the
-    server makes of the columns that are watched: one row may have left and another come."""
-    facts: list[Part] = [Count(), AsText(sql("max({mark})", mark=Name.of(mark.name)), mark.type)]
-    if watched:
-        facts.append(Checksum(tuple(Name.of(name) for name in watched)))
+def tail(table: TableName, mark: Column, low: Value | None) -> Sql:
+    """How many rows there are from a mark on, and the greatest of their marks."""
     return sql(
-        "SELECT {facts} FROM {table} WHERE {rows}", facts=facts, table=Name.of(table), rows=between(mark, low, high)
+        "SELECT {count}, {newest} FROM {table} WHERE {rows}",
+        count=Count(),
+        newest=AsText(sql("max({mark})", mark=Name.of(mark.name)), mark.type),
+        table=Name.of(table),
+        rows=between(mark, low, None),
     )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from tidegate.changes import mark
 from tidegate.changes.mark import ALL, MarkEvidence, Window
 from tidegate.config.project import Scd2Table
+from tidegate.interfaces import ReadRequest
 from tidegate.loads import scd2
 from tidegate.loads.scd2 import Made, VersionLoad
 from tidegate.model.columns import Column, fingerprint
@@ -57,7 +58,8 @@ class Scd2Kind(TableKind):
             request=request,
             snapshot=snapshot.name,
             read_at=snapshot.taken_at,
-            newest=_tail(table, window) if table.mark is not None else None,
+            newest=None,
+            tail=_tail(table, window) if table.mark is not None else None,
             watched=() if table.mark is not None else tuple(column.name for column in table.kept_columns),
             steady=None if table.source.reads_consistently else _steady(table, window),
             keys=table.all_keys if table.reads_keys else None,
@@ -162,10 +164,10 @@ def _rows(one: Planned, window: Window) -> Sql | None:
     return _table(one).source_rows(window.after, window.upto, whole_scope=window.after == one.plan.scope.floor)
 
 
-def _tail(table: VersionTable, window: Window) -> Sql:
+def _tail(table: VersionTable, window: Window) -> ReadRequest:
     """What is beyond the bound was not read, and must look like news next time."""
     low = window.mark.less(table.look_back) if window.mark is not None else None
-    return marks.tail(table.source.name, table.source_mark, low, window.upto, table.watched)
+    return table.tail(low, window.upto)
 
 
 def _steady(table: VersionTable, window: Window) -> Sql:

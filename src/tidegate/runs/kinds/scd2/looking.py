@@ -14,7 +14,7 @@ from tidegate.model.scope import Scope
 from tidegate.model.values import Kind, Value
 from tidegate.runs.kinds.kind import Witnesses
 from tidegate.runs.kinds.scd2.table import VersionTable
-from tidegate.runs.landing import receipt_of, told, with_keys
+from tidegate.runs.landing import receipt_of, with_keys
 from tidegate.runs.tables import UNTOUCHED
 from tidegate.sql import marks, partitions
 from tidegate.sql.contents import count_rows
@@ -60,9 +60,13 @@ def _by_mark(table: VersionTable, source: Session, seen: MarkEvidence) -> MarkEv
     floor = _floor(table, clock)
     last = max(seen.in_lake.items(), default=None)
     low = last[1].mark.less(table.look_back) if last is not None and last[1].mark is not None else floor
-    rows, tail = _tail(table, source, low, table.watched if last is not None else ())
+    text_columns = seen.lake[last[0]].text_columns if last is not None else ()
+    if last is None:  # there is nothing to compare it with
+        rows, tail = int(str(source.query(marks.tail(table.source.name, table.source_mark, low))[0][0])), ""
+    else:
+        receipt = receipt_of(source, table.tail(low).with_text(text_columns))
+        rows, tail = receipt.rows, receipt.as_text()
     if table.reads_keys:
-        text_columns = seen.lake[last[0]].text_columns if last is not None else ()
         tail = with_keys(tail, receipt_of(source, table.all_keys.with_text(text_columns)))
     is_first = not seen.ledger and not seen.lake
     older, takes_older = _older_that_hold(table, source, floor) if is_first else 0, _takes_older(table)
@@ -85,11 +89,6 @@ def _as_a_whole(table: VersionTable, source: Session, seen: MarkEvidence) -> Mar
     text_columns = seen.lake[last].text_columns if last is not None else ()
     receipt = receipt_of(source, table.from_source(None).with_text(text_columns))
     return replace(seen, is_whole=True, newest=ALL, settled=ALL, tail=receipt.as_text(), rows=receipt.rows)
-
-
-def _tail(table: VersionTable, source: Session, low: Value | None, watched: tuple[str, ...]) -> tuple[int, str]:
-    answer = source.query(marks.tail(table.source.name, table.source_mark, low, watched=watched))[0]
-    return int(str(answer[0])), told(answer) or ""
 
 
 def _files(table: VersionTable, lake: ParquetLake) -> dict[Value, LakeFile]:

@@ -84,12 +84,11 @@ class VersionTable(ResolvedTable):
         """Rows that left cannot be seen by their mark: all keys are read besides."""
         return self.settings.deletes == "close" and self.mark is not None
 
-    @property
-    def watched(self) -> tuple[str, ...]:
-        """Columns of the source in which a change shows that moves no mark forward."""
+    def tail(self, low: Value | None, high: Value | None = None) -> ReadRequest:
+        """Of rows from a mark on, the columns in which a change shows, also one that moves no mark forward."""
         names = [*self.business_keys, *(one.name for one in (self.mark, self.flag, self.end) if one is not None)]
         names += [self.tombstone] if self.tombstone else []
-        return tuple(dict.fromkeys(name for name in names if name not in self.made_names))
+        return self.from_source(marks.between(self.source_mark, low, high)).only(list(dict.fromkeys(names)))
 
     @property
     def all_keys(self) -> ReadRequest:
