@@ -12,8 +12,8 @@ from kit.copies import database_at
 from tidegate.interfaces import ReadRequest, Session
 from tidegate.loads import merge, scd2
 from tidegate.loads._unit import Loaded, Unit
+from tidegate.loads._version_load import VersionLoad
 from tidegate.loads.merge import Merge
-from tidegate.loads.scd2 import VersionLoad
 from tidegate.model.columns import Shape
 from tidegate.model.evidence import LedgerEntry
 from tidegate.model.names import TableName

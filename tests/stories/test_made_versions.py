@@ -41,6 +41,13 @@ def ago(minutes: int) -> datetime:
     return NOW - timedelta(minutes=minutes)
 
 
+def rows_of(*products: tuple[str, Decimal | None, int]) -> pa.Table:
+    """Products with their price, since so many minutes."""
+    types = [("code", pa.string()), ("price", pa.decimal128(10, 2)), ("changed", pa.timestamp("us"))]
+    rows = [{"code": code, "price": price, "changed": ago(minutes)} for code, price, minutes in products]
+    return pa.Table.from_pylist(rows, pa.schema(types))
+
+
 @dataclass
 class Plain:
     """A source that says how products are now, a lake and a target with their history."""
@@ -229,9 +236,7 @@ def test_rows_that_are_handed_in_find_their_place_in_time(plains: Callable[[str,
     plain.run()
     plain.put("a", 1, 30)  # touched, and the same
     plain.run()
-    types = [("code", pa.string()), ("price", pa.decimal128(10, 2)), ("changed", pa.timestamp("us"))]
-    rows = pa.table({"code": ["a"], "price": [Decimal(9)], "changed": [ago(60)]}, schema=pa.schema(types))
-    plain.tidegate().load_versions("products", rows)
+    plain.tidegate().load_versions("products", rows_of(("a", Decimal(9), 60)))
     assert plain.told() == [("a", 1, False), ("a", 9, False), ("a", 1, True), ("b", None, True)]
     assert [row[2] for row in plain.history()[:3]] == [ago(90), ago(60), ago(30)]
     plain.assert_a_history()
@@ -242,10 +247,8 @@ def test_rows_that_cannot_be_loaded_are_taken_back(plains: Callable[[str, str], 
     plain.settings |= {"mark_column": "changed"}
     plain.run()
     plain.in_target("ALTER TABLE products ADD CHECK (price < 100)")
-    types = [("code", pa.string()), ("price", pa.decimal128(10, 2)), ("changed", pa.timestamp("us"))]
-    rows = pa.table({"code": ["a"], "price": [Decimal(100)], "changed": [ago(60)]}, schema=pa.schema(types))
     with pytest.raises(RunFailed, match="products_price_check"):
-        plain.tidegate().load_versions("products", rows)
+        plain.tidegate().load_versions("products", rows_of(("a", Decimal(100), 60)))
     assert plain.steps() == []
     plain.assert_a_history()
 
@@ -312,9 +315,7 @@ def test_a_data_frame_is_one_more_batch(plains: Callable[[str, str], Plain], kin
     plain = plains("postgresql", "mysql")
     plain.settings["mark_column"] = "changed"
     plain.run()
-    rows = {"code": ["a", "z"], "price": [Decimal("9.99"), None], "changed": [ago(60), ago(50)]}
-    types = [("code", pa.string()), ("price", pa.decimal128(10, 2)), ("changed", pa.timestamp("us"))]
-    table = pa.table(rows, schema=pa.schema(types))
+    table = rows_of(("a", Decimal("9.99"), 60), ("z", None, 50))
     frame: Any = table if kind == "arrow" else table.to_pandas()
     if kind == "spark":
         frame = plain.spark.createDataFrame(frame, "code string, price decimal(10,2), changed timestamp_ntz")
@@ -329,7 +330,7 @@ def test_a_data_frame_is_one_more_batch(plains: Callable[[str, str], Plain], kin
     assert plain.told()[2:4] == [("b", None, False), ("b", 5, True)]
     with pytest.raises(ConfigError, match="differ in the columns price"):
         plain.tidegate().load_versions("products", table.drop(["price"]))
-    unnamed = table.set_column(0, types[0][0], pa.array(["a", None], pa.string()))
+    unnamed = table.set_column(0, "code", pa.array(["a", None], pa.string()))
     with pytest.raises(ValueProblem, match=r"nulls where there must be a value: code \(1 row\)"):
         plain.tidegate().load_versions("products", unnamed)
     assert plain.steps() == []

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from kit.dimension import Version, disagreements, made_of
 from tidegate.rows.differences import picked
 from tidegate.rows.histories import findings, history
-from tidegate.rows.timelines import Rules, decide, differs, settle, settled_again
+from tidegate.rows.settled import differs, settle, settled_again
+from tidegate.rows.timelines import Rules, decide
 from tidegate.rows.versions import Form, Versions, keys_in, versions_of
 
 SCHEMA = pa.schema(

@@ -23,6 +23,8 @@ ALL = Value.of("all versions", Kind.TEXT)
 """What is verified, adopted and repaired as one."""
 
 
+_ABOUT_TO_BE = "~"
+"""Loaded later than all that was: it sorts after every time."""
 _MARKS = ("after", "upto", "mark", "seen_at")
 
 
@@ -242,22 +244,28 @@ class _Planner:
             return [(batch, file, lost) for batch, file in usable]
         known = {batch: entry.at for batch, entry in self.seen.ledger.items() if entry.stands}
         coming = [(batch, file, "in the lake, not in the target") for batch, file in usable if batch not in known]
-        late = [(batch, file, "an earlier one came later") for batch, file in usable if self._is_behind(batch, known)]
+        behind = self._behind(known) if self.seen.collapses else set()
+        late = [(batch, file, "an earlier one came later") for batch, file in usable if batch in behind]
         # What was handed in may belong before what was read: that comes after it.
         return sorted([*coming, *late], key=lambda one: (one[0] not in self.seen.given, one[0]))
 
-    def _is_behind(self, batch: Value, known: Mapping[Value, str]) -> bool:
-        """Whether something was loaded after it, or is about to be, that belongs before it.
+    def _behind(self, known: Mapping[Value, str]) -> set[Value]:
+        """Batches after which something was loaded, or is about to be, that belongs before them.
 
         What said nothing new beside the version before it may say something beside one that came between. Rows that
         somebody handed in may lie anywhere in time."""
-        seen = self.seen
-        window = seen.in_lake.get(batch)
-        if not seen.collapses or batch not in known or window is None:
-            return False
-        earlier = [other for other in (*seen.in_lake, *seen.given) if other < batch]
-        earlier += [other for other, given in seen.given.items() if given.begins_before(window)]
-        return any(other not in known or known[other] > known[batch] for other in earlier)
+        seen, found = self.seen, set[Value]()
+        latest = ""  # when the last of those before was loaded
+        for batch in sorted((*seen.in_lake, *seen.given)):
+            window, at = seen.in_lake.get(batch), known.get(batch, _ABOUT_TO_BE)
+            if window is not None and batch in known:
+                given = (
+                    known.get(other, _ABOUT_TO_BE) for other, one in seen.given.items() if one.begins_before(window)
+                )
+                if max((latest, *given)) > at:
+                    found.add(batch)
+            latest = max(latest, at)
+        return found
 
     def _lost(self) -> str:
         held, expected = self.seen.held, self.seen.held_before

@@ -9,17 +9,16 @@ keys are read back: what is not exactly as decided is rolled back.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tidegate.errors import NotNative, Transient, ValueProblem
 from tidegate.interfaces import ReadRequest, Session
-from tidegate.loads._unit import Batches, Book, Loaded, ReceiptOf, Unit, enter, refused, with_entry
-from tidegate.model.columns import Column
+from tidegate.loads._unit import Batches, Book, Loaded, ReceiptOf, enter, refused, with_entry
+from tidegate.loads._version_load import Made, VersionLoad
 from tidegate.model.names import TableName, counted, staged_name
-from tidegate.model.values import Kind
 from tidegate.sql.contents import count_rows
 from tidegate.sql.marks import is_latest
 from tidegate.sql.staged import delete_staged, update_staged, with_partner
@@ -29,87 +28,7 @@ if TYPE_CHECKING:
 
     from tidegate.rows.differences import Mask
     from tidegate.rows.timelines import Decision
-    from tidegate.rows.versions import Form, Places, Versions
-
-
-@dataclass(frozen=True)
-class Made:
-    """How versions are made of rows that say how things are now."""
-
-    columns: tuple[Column, ...]
-    """Start, end and flag, which the source does not have, as the target has them."""
-    mark: str = ""
-    """The source's column that says since when a row is so; without one, since it was read."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class VersionLoad(Unit):
-    """One batch of versions for a timeline."""
-
-    keys: tuple[str, ...]
-    mark: str
-    mark_kind: Kind = Kind.TEXT
-    version_key: tuple[str, ...] = ()
-    flag: str | None = None
-    outside: tuple[str, ...] = ()
-    latest: str = "1"
-    superseded: str = "0"
-    end: str | None = None
-    tombstone: str | None = None
-    recompute: bool = False
-    wins: bool = True
-    """Whether it was read later than everything that was loaded."""
-    exact: bool = False
-    """What the target has besides, between the marks of the file, leaves it: a repair asks for that."""
-    made: Made | None = None
-    """Versions are made here of a plain source's rows."""
-    closes_absent: bool = False
-    """Entities that had left the source when the batch was read are closed."""
-    there: Batches | None = None
-    """The keys that the source had then; without them the file holds all there is."""
-    parts: int = 1
-    """In how many transactions it is loaded; the ledger row is in the last."""
-
-    @property
-    def form(self) -> Form:
-        from tidegate.rows.versions import Form
-
-        validity = tuple(name for name in (self.flag, self.end) if name is not None)
-        times = (self.mark, *((self.made.mark,) if self.made is not None and self.made.mark else ()))
-        return Form(
-            keys=self.keys,
-            mark=self.mark,
-            group=self.version_key or (*self.keys, self.mark),
-            flag=self.flag,
-            outside=(*validity, *self.outside),
-            latest=self.latest,
-            superseded=self.superseded,
-            end=self.end,
-            times=times if self.made is not None else (),
-            tombstone=self.tombstone,
-            mark_kind=self.mark_kind,
-        )
-
-    @property
-    def window(self) -> dict[str, Any]:
-        """What the file says of itself: the marks of its rows, and when they were read."""
-        told: dict[str, Any] = json.loads(self.entry.newest or "{}")
-        return told
-
-    @property
-    def read_at(self) -> str:
-        """When its rows were read, on the source's clock."""
-        return str(self.window.get("read_at", ""))
-
-    @property
-    def tells_who_left(self) -> bool:
-        """Rows that somebody handed in say nothing of others."""
-        is_all = self.made is not None and not self.made.mark
-        return self.closes_absent and not self.window.get("is_given") and (is_all or self.there is not None)
-
-    def columns(self, names: Sequence[str]) -> list[Column]:
-        by_name = {column.name: column for column in self.request.columns}
-        return [by_name[name] for name in names]
+    from tidegate.rows.versions import Places, Versions
 
 
 def load(session: Session, work: VersionLoad, book: Book, batches: Batches, receipt_of: ReceiptOf) -> Loaded:
@@ -347,7 +266,7 @@ class _Change:
         import numpy as np
 
         from tidegate.rows.differences import picked
-        from tidegate.rows.timelines import settle
+        from tidegate.rows.settled import settle
 
         decision, work = self._decision, self._work
         group = list(self._form.group)
@@ -385,7 +304,7 @@ class _Change:
         import pyarrow as pa
 
         from tidegate.rows.arrow import arrow_schema
-        from tidegate.rows.timelines import with_validity
+        from tidegate.rows.settled import with_validity
 
         names = self._validity
         if not len(places) or not names:
@@ -423,7 +342,7 @@ class _Change:
 
     def _written_again(self) -> Iterator[pa.RecordBatch]:
         """The rows of those groups as the target holds them, with the flags that they get; less what is replaced."""
-        from tidegate.rows.timelines import settled_again
+        from tidegate.rows.settled import settled_again
 
         if self._again is None:
             return
@@ -451,7 +370,7 @@ class _Change:
             total.opened += execute(update_staged(table, self._opened, group, flag))
 
     def prove(self) -> None:
-        from tidegate.rows.timelines import differs
+        from tidegate.rows.settled import differs
 
         found = self._versions(self._session.read(self._touched))
         difference = differs(self._decision.expected, found)

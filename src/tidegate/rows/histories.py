@@ -95,7 +95,6 @@ def made_in_agreement(source: Versions, held: Versions) -> Iterator[Found]:
     found = both["place_held"].is_valid()
     unlike = pc.or_(*(pc.not_equal(both[name], both[f"{name}_held"]) for name in STATE))
     missing = both.filter(pc.invert(found))["place"].to_numpy()
-    missing = missing[~source.tombstones[missing]]
     other = both.filter(pc.and_(found, pc.fill_null(unlike, False)))["place"].to_numpy()
     if len(missing):
         yield "receipt", f"{counted(len(missing), 'key')} without a version holding ({source.names(missing)})", "error"

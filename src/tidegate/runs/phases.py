@@ -18,7 +18,7 @@ from tidegate.model.plan import ChangeSchema, Land, Load, Remove
 from tidegate.model.report import StepOutcome
 from tidegate.model.values import Value
 from tidegate.runs.kinds import kind_of
-from tidegate.runs.kinds.kind import TableKind
+from tidegate.runs.kinds.kind import RemovingKind, TableKind
 from tidegate.runs.landing import LandSlice
 from tidegate.runs.planned import Planned
 from tidegate.runs.work import Job, Work, guarded, outcome_of, run_jobs, snapshot_of, steps_of
@@ -184,9 +184,10 @@ def _load_slice(work: Work, one: Planned, step: Load) -> Slice:
 def remove(work: Work, planned: list[Planned]) -> None:
     """Values that a retention rule takes away, one transaction each."""
     for one in planned:
-        if one.key not in work.failed:
+        kind = _kind(one)
+        if one.key not in work.failed and isinstance(kind, RemovingKind):
             for step in steps_of(one, Remove):
-                guarded(work, one.key, step, partial(_kind(one).remove, work, one, step))
+                guarded(work, one.key, step, partial(kind.remove, work, one, step))
                 work.boundary("removed")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -34,8 +35,8 @@ class Catalogs:
 
 
 @dataclass(frozen=True)
-class ResolvedTable:
-    """All names settled. `target` is None while the target table does not exist. A kind of table adds its own."""
+class FoundTable:
+    """All names settled. `target` is None while the target table does not exist."""
 
     key: str
     common: Table
@@ -52,35 +53,43 @@ class ResolvedTable:
     ledger_name: str
     """The target as it is configured, for lock and ledger alike; the server may spell it otherwise."""
 
+    def in_target(self, column: Column) -> Column:
+        """The target's column of the same name."""
+        return next(one for one in self.target_columns if one.name == column.name)
+
+
+@dataclass(frozen=True)
+class ResolvedTable(FoundTable, ABC):
+    """A table that was found, with what its kind knows of it besides."""
+
     @classmethod
-    def of(cls, found: ResolvedTable, **own: Any) -> Self:
-        """The same table, with what its kind knows of it besides."""
-        return cls(**{field.name: getattr(found, field.name) for field in fields(ResolvedTable)}, **own)
+    def of(cls, found: FoundTable, **own: Any) -> Self:
+        return cls(**{field.name: getattr(found, field.name) for field in fields(FoundTable)}, **own)
 
     @property
+    @abstractmethod
     def lake_column(self) -> str:
         """What the files of a value are known by, besides their table."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def windows(self) -> str:
         """By what the rows are divided, for people."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def row_keys(self) -> tuple[str, ...]:
         """What names a row, where settings or a key say so."""
-        raise NotImplementedError
 
+    @abstractmethod
     def value(self, text: object) -> Value:
         """A user's spelling of a value. Raises ConfigError."""
-        raise NotImplementedError
 
-    def source_request(self, value: Value) -> ReadRequest:
-        raise NotImplementedError
+    @abstractmethod
+    def source_request(self, value: Value) -> ReadRequest: ...
 
-    def target_request(self, value: Value) -> ReadRequest:
-        raise NotImplementedError
+    @abstractmethod
+    def target_request(self, value: Value) -> ReadRequest: ...
 
     @property
     def columns_id(self) -> str:
@@ -102,10 +111,6 @@ class ResolvedTable:
     @property
     def batch(self) -> BatchSize:
         return BatchSize(self.common.batch_rows, self.common.batch_bytes)
-
-    def in_target(self, column: Column) -> Column:
-        """The target's column of the same name."""
-        return next(one for one in self.target_columns if one.name == column.name)
 
     def from_source(self, rows: Sql | None) -> ReadRequest:
         return ReadRequest(self.source.name, self.columns, rows, self._as_text, self.batch)
@@ -142,7 +147,7 @@ def compared(
     *,
     as_they_are: Iterable[str] = (),
     deletes: bool = True,
-) -> ResolvedTable:
+) -> FoundTable:
     """The table on both sides. `as_they_are` are columns that keep their type whatever the settings ask; `deletes` says
     whether a load takes rows away.
 
@@ -154,7 +159,7 @@ def compared(
     if target is not None:
         _require_readable(settings, target, "target")
     drift = compare(settings.name, shape, target, target_name, target_db, index_on, deletes=deletes)
-    return ResolvedTable(
+    return FoundTable(
         key=settings.name,
         common=settings,
         source=shape,

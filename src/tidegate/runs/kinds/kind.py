@@ -82,10 +82,6 @@ class TableKind(ABC):
     @abstractmethod
     def load_slice(self, work: Work, one: Planned, step: Load, path: Path) -> LoadSlice: ...
 
-    def remove(self, work: Work, one: Planned, step: Remove) -> int:
-        """Take away what a rule of this kind takes away; how many rows."""
-        raise NotImplementedError
-
     def adopted(self, seen: PartitionEvidence) -> Scope:
         """The scope of a target that was there before: from the oldest value that it holds on, so that new values
         follow as they do after a first run."""
@@ -127,6 +123,14 @@ class TableKind(ABC):
     @abstractmethod
     def judged(self, one: Planned, value: Value, facts: Facts) -> tuple[Comparison, list[Finding]]:
         """What a comparison says."""
+
+
+class RemovingKind(TableKind):
+    """A kind of table with rules that take values away again."""
+
+    @abstractmethod
+    def remove(self, work: Work, one: Planned, step: Remove) -> int:
+        """Take away what the rule takes away; how many rows."""
 
 
 @dataclass(frozen=True)

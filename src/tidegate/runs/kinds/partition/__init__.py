@@ -17,7 +17,7 @@ from tidegate.model.plan import Land, Load, Remove, Request, Step
 from tidegate.model.report import Comparison, Finding
 from tidegate.model.scope import Scope
 from tidegate.model.values import Value
-from tidegate.runs.kinds.kind import TableKind, Witnesses, comparison_of, difference_in_words
+from tidegate.runs.kinds.kind import RemovingKind, Witnesses, comparison_of, difference_in_words
 from tidegate.runs.kinds.partition import looking
 from tidegate.runs.kinds.partition.table import PartitionedTable, resolve
 from tidegate.runs.landing import LandSlice
@@ -29,7 +29,7 @@ from tidegate.spark.slices import Facts
 from tidegate.sql.partitions import counts, delete_value, newest_of_value
 
 
-class PartitionKind(TableKind):
+class PartitionKind(RemovingKind):
     loads_in = 3
 
     def resolve(self, settings: PartitionTable, catalogs: Catalogs) -> PartitionedTable:

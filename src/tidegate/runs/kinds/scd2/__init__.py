@@ -10,7 +10,7 @@ from tidegate.changes.mark import ALL, MarkEvidence, Window
 from tidegate.config.project import Scd2Table
 from tidegate.interfaces import ReadRequest
 from tidegate.loads import scd2
-from tidegate.loads.scd2 import Made, VersionLoad
+from tidegate.loads._version_load import Made, VersionLoad
 from tidegate.model.columns import Column, fingerprint
 from tidegate.model.evidence import LedgerEntry, PartitionEvidence
 from tidegate.model.plan import Land, Load, Request, Step

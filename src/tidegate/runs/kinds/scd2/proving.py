@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tidegate.interfaces import Database, ReadRequest, Session
-from tidegate.loads.scd2 import VersionLoad
+from tidegate.loads._version_load import VersionLoad
 from tidegate.runs.landing import with_text_where_needed
 from tidegate.runs.retry import retried
 from tidegate.spark.slices import Facts, Progress

@@ -13,7 +13,7 @@ from tidegate.model.columns import Column, Shape, fingerprint
 from tidegate.model.plan import Notice
 from tidegate.model.types import Type
 from tidegate.model.values import Kind, Value
-from tidegate.runs.tables import UNTOUCHED, Catalogs, ResolvedTable, compared, named_column, source_shape
+from tidegate.runs.tables import UNTOUCHED, Catalogs, FoundTable, ResolvedTable, compared, named_column, source_shape
 from tidegate.sql import marks
 from tidegate.sql.text import Sql
 
@@ -292,7 +292,7 @@ def _with_versions(
     )
 
 
-def _with_surrogate(settings: Scd2Table, found: ResolvedTable, catalogs: Catalogs) -> ResolvedTable:
+def _with_surrogate(settings: Scd2Table, found: FoundTable, catalogs: Catalogs) -> FoundTable:
     """A table that is created here numbers its versions, where that is asked for."""
     change = found.schema_change
     if settings.surrogate_key is None or found.target is not None or change is None:
@@ -302,7 +302,7 @@ def _with_surrogate(settings: Scd2Table, found: ResolvedTable, catalogs: Catalog
     return replace(found, schema_change=replace(change, statements=(*change.statements, numbered)))
 
 
-def _require_them_to_travel(settings: Scd2Table, found: ResolvedTable, known: set[str]) -> None:
+def _require_them_to_travel(settings: Scd2Table, found: FoundTable, known: set[str]) -> None:
     missing = known - {column.name for column in found.columns}
     if missing:
         raise Unsupported(
