@@ -81,9 +81,14 @@ def train(java_options: str) -> None:
 
 
 def _spark_stem() -> str:
+    """Names this installation. One that was made again, with the same jars at the same place, is another: the JVM
+    compares the times of the files, and would refuse the archive of the first in silence."""
     import pyspark
 
-    installation = f"{pyspark.__version__}\n{Path(pyspark.__file__).parent}"
+    home = Path(pyspark.__file__).parent
+    with os.scandir(home / "jars") as jars:
+        files = sorted((jar.name, jar.stat().st_size, jar.stat().st_mtime_ns) for jar in jars)
+    installation = f"{pyspark.__version__}\n{home}\n{files}"
     return f"spark-{hashlib.sha256(installation.encode()).hexdigest()[:12]}"
 
 

@@ -7,11 +7,14 @@ Facts that shape this file
  * pyspark hands settings to the JVM through the environment of this process; they are taken back once it runs.
  * pyspark answers Ctrl-C with a call into the JVM, in the middle of another one, which breaks both. The handler that
    was there before is put back: then the interrupt arrives as KeyboardInterrupt, and closing the session ends the job.
+ * At its first call into the JVM pyspark imports pandas, by way of its helpers for tests. That takes half a second, in
+   which the JVM would stand idle; while the JVM starts, this process does.
 """
 
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import re
 import signal
@@ -59,10 +62,16 @@ def configuration(where: str, java_home: Path, options: Mapping[str, str]) -> di
 @contextlib.contextmanager
 def starting(where: str, java_home: Path) -> Iterator[None]:
     """The block in which the JVM starts. What it changes in this process is as it was, afterwards."""
+    threading.Thread(target=_import_meanwhile, daemon=True, name="tidegate imports").start()
     with _environment(_variables(where, java_home)), interrupts_kept(), warnings.catch_warnings():
         # A private Connect server has taken its settings when it started; pyspark sends them again and warns of each.
         warnings.filterwarnings("ignore", message="Failed to set spark")
         yield
+
+
+def _import_meanwhile() -> None:
+    with contextlib.suppress(ImportError):  # whoever needs it says so himself
+        importlib.import_module("pyspark.testing.utils")
 
 
 @contextlib.contextmanager
