@@ -64,6 +64,10 @@ class Recorder(ABC):
         self.sent += ["-- then its rows:", *(f"-- {line}" for line in content.decode().splitlines())]
 
 
+NO_ROWS = b"PGCOPY\n\xff\r\n\0" + bytes(8) + b"\xff\xff"
+"""COPY's binary format: its header and its end."""
+
+
 class PostgresqlRecorder(Recorder):
     """In the place of psycopg's connection, its cursor, its copy and what libpq has of them."""
 
@@ -76,6 +80,7 @@ class PostgresqlRecorder(Recorder):
     asks_for_lock = "pg_try_advisory_lock"
     closed = False
     rowcount = 0
+    _messages: list[bytes]
 
     def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(psycopg, "connect", lambda **arguments: self)
@@ -110,10 +115,11 @@ class PostgresqlRecorder(Recorder):
 
     def exec_(self, text: bytes) -> SimpleNamespace:
         self.note(text.decode())
+        self._messages = [NO_ROWS] if b"FORMAT binary" in text else []
         return SimpleNamespace(status=pq.ExecStatus.COPY_OUT)
 
     def get_copy_data(self, asynchronous: int) -> tuple[int, bytes]:
-        return -1, b""
+        return (1, self._messages.pop()) if self._messages else (-1, b"")
 
     def get_result(self) -> SimpleNamespace:
         return SimpleNamespace(status=pq.ExecStatus.COMMAND_OK)

@@ -39,6 +39,13 @@ def blocks(messages: Iterable[bytes | bytearray | memoryview], size: BatchSize) 
         yield bytes(block), rows
 
 
+def decoded(messages: Iterable[memoryview], schema: pa.Schema, size: BatchSize) -> Iterator[pa.RecordBatch]:
+    """Raises NotNative with the column that holds what its type has no room for."""
+    decoder = Decoder(schema)
+    for block, rows in blocks(messages, size):
+        yield decoder.decode(block, rows)
+
+
 class Decoder:
     """From blocks of csv rows to batches of one schema."""
 

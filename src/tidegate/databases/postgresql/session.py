@@ -12,7 +12,7 @@ Facts that shape this file
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -150,14 +150,24 @@ class PostgresqlSession(Session):
     # Rows
 
     def read(self, request: ReadRequest) -> Iterator[pa.RecordBatch]:
-        from tidegate.databases.postgresql.csv import Decoder, blocks
+        from tidegate.databases.postgresql import binary, csv
         from tidegate.rows.arrow import arrow_schema
 
-        decoder = Decoder(arrow_schema(request.columns, request.text_columns))
-        statement = sql("COPY ({query}) TO STDOUT (FORMAT csv)", query=select_rows(request))
+        schema = arrow_schema(request.columns, request.text_columns)
+        forms = binary.forms(request.columns, schema)
+        if forms is None:
+            query = sql("COPY ({query}) TO STDOUT (FORMAT csv)", query=select_rows(request))
+            yield from self._read(query, lambda messages: csv.decoded(messages, schema, request.batch))
+        else:
+            as_text = [column.name for column, form in zip(request.columns, forms, strict=True) if form.as_text]
+            query = sql("COPY ({query}) TO STDOUT (FORMAT binary)", query=select_rows(request, as_text))
+            yield from self._read(query, lambda messages: binary.decoded(messages, schema, forms, request.batch))
+
+    def _read(
+        self, statement: Sql, decoded: Callable[[Iterator[memoryview]], Iterator[pa.RecordBatch]]
+    ) -> Iterator[pa.RecordBatch]:
         with translated(self._connection), closing(self._copied(render(statement, DIALECT))) as messages:
-            for block, rows in blocks(messages, request.batch):
-                yield decoder.decode(block, rows)
+            yield from decoded(messages)
 
     def _copied(self, statement: str) -> Generator[memoryview, None, None]:
         """One message per row, straight from libpq: psycopg's own iteration takes three times as long.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from tidegate.interfaces import ReadRequest
 from tidegate.model.columns import Column
@@ -10,9 +10,15 @@ from tidegate.model.names import TableName, staged_name
 from tidegate.sql.text import AsText, Literal, Name, Part, Sql, sql
 
 
-def select_rows(request: ReadRequest) -> Sql:
+def select_rows(request: ReadRequest, as_text: Collection[str] = ()) -> Sql:
     """The select list is ours: each column in its request's order, as what it is to be read as."""
-    columns: list[Part] = [_selected(column) for column in request.columns]
+    columns = [
+        AsText(Name.of(column.name)) if column.name in as_text else _selected(column) for column in request.columns
+    ]
+    return _rows_of(request, columns)
+
+
+def _rows_of(request: ReadRequest, columns: Sequence[Part]) -> Sql:
     query = sql("SELECT {columns} FROM {table}", columns=columns, table=Name.of(request.table))
     return query if request.rows is None else sql("{query} WHERE {rows}", query=query, rows=request.rows)
 

@@ -1,1 +1,1 @@
-COPY (SELECT "cobid", "it's a ""note""" FROM "sales"."odd ""orders"" `of` [x] {y} 100%") TO STDOUT (FORMAT csv);
+COPY (SELECT "cobid", "it's a ""note""" FROM "sales"."odd ""orders"" `of` [x] {y} 100%") TO STDOUT (FORMAT binary);

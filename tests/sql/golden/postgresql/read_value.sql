@@ -1,1 +1,1 @@
-COPY (SELECT "cobid", "it's a ""note""" FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE "cobid" = CAST('20240131' AS integer)) TO STDOUT (FORMAT csv);
+COPY (SELECT "cobid", "it's a ""note""" FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE "cobid" = CAST('20240131' AS integer)) TO STDOUT (FORMAT binary);

@@ -1,0 +1,320 @@
+"""From COPY's binary format to Arrow, a whole column at once and without a Python object per value.
+
+Facts that shape this file
+ * A stream is a header, rows, and a row of -1 columns. A row is the number of its columns (int16), then for each its
+   length (int32, -1 for a null) and its bytes. All numbers are big-endian.
+ * COPY TO sends one message per row, and the header with the first: so it is known where a row begins, and the length
+   before each value leads to the next one, of all rows at once.
+ * A numeric is four int16 (how many digits, the exponent of the first, sign, scale) and digits to the base 10,000,
+   without zeros at either end. The sign of what is no number has its upper bit set.
+ * Moments count from 2000-01-01, days in int32, microseconds in int64; infinity is the largest and the least of them.
+ * What has no entry here is read as csv.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tidegate.errors import NotNative, ValueProblem
+from tidegate.interfaces import BatchSize
+from tidegate.model.columns import Column
+from tidegate.rows.pieces import Mask, Numbers, gathered, validity
+
+Words: TypeAlias = npt.NDArray[np.uint64]
+
+_SIGNATURE = b"PGCOPY\n\xff\r\n\0"
+_HEADER_BYTES = 19
+# Behind the last row: a number that is not there, since its value is null, may be read all the same.
+_PADDING = bytes(16)
+
+_INTEGERS = {"int16": ">i2", "int32": ">i4", "int64": ">i8"}
+_IS_TEXT = re.compile(r"text|json|(character|character varying)(\(\d+\))?")
+# Their text by a cast is the one that csv has; of truths, addresses and padded texts it is another.
+_CAST_TO_TEXT = ("uuid", "number", "decimal", "date", "time", "timestamp", "instant", "json")
+
+_SECOND = 1_000_000
+_DAY = 86_400 * _SECOND
+_EPOCH_DAYS = 10_957  # from 1970 to 2000
+_YEARS_OF_FOUR_DIGITS = (-719_162, 2_932_896)  # days from 1970 to 0001-01-01 and to 9999-12-31
+
+_NEGATIVE = 0x4000
+_BASE = 10_000
+_DIGITS = 4  # to the base ten, that one of these stands for
+_TOGETHER = 4  # as many fit into a word, and leave room to multiply
+
+
+@dataclass(frozen=True)
+class Values:
+    """One column of a block: its bytes among those of the rows."""
+
+    data: bytearray
+    begins: Numbers
+    lengths: Numbers
+    is_null: Mask | None
+
+    def numbers(self, code: str, behind: Numbers | int = 0) -> Numbers:
+        """What stands at the beginning of each value, or so many bytes behind it, read as numbers."""
+        found: Numbers = _at_every_byte(self.data, code)[self.begins + behind].astype(np.int64)
+        return found
+
+    def array(self, kind: pa.DataType, content: npt.NDArray[Any]) -> pa.Array:
+        return pa.Array.from_buffers(kind, len(self.begins), [validity(self.is_null), pa.py_buffer(content)])
+
+    def there(self, mask: Mask) -> Mask:
+        """Only of values that are not null."""
+        return mask if self.is_null is None else mask & ~self.is_null
+
+
+Reader: TypeAlias = Callable[[Values, pa.DataType], pa.Array | None]
+"""None when a value is met that the type has no room for."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """How a column crosses the wire."""
+
+    read: Reader
+    as_text: bool = False
+    """The server is asked for its text."""
+
+
+def forms(columns: Sequence[Column], schema: pa.Schema) -> list[Form] | None:
+    """One for each column; None when one of them has no binary form that is known here."""
+    found = [_form(column, field.type) for column, field in zip(columns, schema, strict=True)]
+    known = [form for form in found if form is not None]
+    return known if len(known) == len(found) else None
+
+
+def _form(column: Column, kind: pa.DataType) -> Form | None:
+    held = column.holds.family
+    if pa.types.is_string(kind):
+        return _form_of_text(column)
+    if held in _INTEGERS and pa.types.is_signed_integer(kind):
+        return Form(_integers(_INTEGERS[held]))
+    if held == "decimal" and pa.types.is_decimal(kind):
+        return Form(_decimals) if column.type != "money" else None
+    if (held == "timestamp" and kind == pa.timestamp("us")) or (
+        held == "instant" and kind == pa.timestamp("us", "UTC")
+    ):
+        return Form(_moments)
+    return {
+        ("float32", pa.float32()): Form(_floats(">f4")),
+        ("float64", pa.float64()): Form(_floats(">f8")),
+        ("bool", pa.bool_()): Form(_truths),
+        ("date", pa.date32()): Form(_dates),
+        ("time", pa.time64("us")): Form(_times),
+        ("binary", pa.binary()): Form(_bytes),
+    }.get((held, kind))
+
+
+def _form_of_text(column: Column) -> Form | None:
+    """By its type as well as by what it holds: a column of any type holds text when it is asked for as text."""
+    held = column.holds
+    if held.family == "char" and column.stands_for is not None and column.stands_for.family == "trimmed":
+        return Form(_texts, as_text=True)  # which drops the padding
+    if _IS_TEXT.fullmatch(column.type) or held.family == "enum":
+        return Form(_texts)
+    if held.family in _CAST_TO_TEXT and column.type != "money":
+        return Form(_texts, as_text=True)
+    return None
+
+
+def decoded(
+    messages: Iterator[memoryview], schema: pa.Schema, forms: Sequence[Form], size: BatchSize
+) -> Iterator[pa.RecordBatch]:
+    """Raises NotNative with the column that holds what its type has no room for."""
+    for data, ends in _blocks(messages, size):
+        begins = np.array([0, *ends[:-1]], np.int64)
+        data += _PADDING
+        yield _batch(data, begins, np.array(ends, np.int64), schema, forms)
+
+
+def _blocks(messages: Iterator[memoryview], size: BatchSize) -> Iterator[tuple[bytearray, list[int]]]:
+    """Bytes of whole rows, and where each of them ends. The loop is most of what a row costs in Python."""
+    block, ends = bytearray(_behind_header(next(messages))), list[int]()
+    most_rows, most_bytes = size.rows, size.bytes
+    if block:
+        ends.append(len(block))
+    for message in messages:
+        if len(ends) >= most_rows or len(block) >= most_bytes:
+            yield block, ends
+            block, ends = bytearray(), []
+        block += message
+        ends.append(len(block))
+    del ends[-1:]  # the row that stands for the end
+    if ends:
+        yield block[: ends[-1]], ends
+
+
+def _behind_header(message: memoryview) -> memoryview:
+    if len(message) < _HEADER_BYTES or bytes(message[: len(_SIGNATURE)]) != _SIGNATURE:
+        raise _not_understood()
+    extension: int = struct.unpack_from(">i", message, _HEADER_BYTES - 4)[0]
+    return message[_HEADER_BYTES + extension :]
+
+
+def _batch(data: bytearray, begins: Numbers, ends: Numbers, schema: pa.Schema, forms: Sequence[Form]) -> pa.RecordBatch:
+    if (_at_every_byte(data, ">i2")[begins] != len(forms)).any():
+        raise _not_understood()
+    at, arrays = begins + 2, []
+    for field, form in zip(schema, forms, strict=True):
+        lengths = _at_every_byte(data, ">i4")[at].astype(np.int64)
+        is_null = lengths < 0 if (lengths < 0).any() else None
+        if is_null is not None:
+            lengths[is_null] = 0
+        values = Values(data, at + 4, lengths, is_null)
+        array = form.read(values, field.type)
+        if array is None:
+            raise NotNative(field.name)
+        arrays.append(array)
+        at = values.begins + lengths
+    if (at != ends).any():
+        raise _not_understood()
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _at_every_byte(data: bytearray, code: str) -> npt.NDArray[Any]:
+    """The number that begins at each byte, whether or not one does."""
+    numbers: npt.NDArray[Any] = np.ndarray((len(data) - 8,), np.dtype(code), data, strides=(1,))
+    return numbers
+
+
+def _not_understood() -> ValueProblem:
+    return ValueProblem(
+        "The rows that COPY sent could not be understood.",
+        "Nothing was written from them.",
+        "Run again; report this if it repeats.",
+    )
+
+
+# Readers
+
+
+def _integers(code: str) -> Reader:
+    def read(values: Values, kind: pa.DataType) -> pa.Array | None:
+        found, width = values.numbers(code), kind.bit_width // 8
+        bounds = np.iinfo(f"i{width}")
+        if width < np.dtype(code).itemsize and values.there((found < bounds.min) | (found > bounds.max)).any():
+            return None
+        return values.array(kind, found.astype(f"i{width}"))
+
+    return read
+
+
+def _floats(code: str) -> Reader:
+    return lambda values, kind: values.array(kind, _at_every_byte(values.data, code)[values.begins].astype(code[1:]))
+
+
+def _truths(values: Values, kind: pa.DataType) -> pa.Array:
+    return values.array(kind, np.packbits(values.numbers("u1") != 0, bitorder="little"))
+
+
+def _dates(values: Values, kind: pa.DataType) -> pa.Array | None:
+    days = values.numbers(">i4") + _EPOCH_DAYS
+    first, last = _YEARS_OF_FOUR_DIGITS
+    if values.there((days < first) | (days > last)).any():
+        return None
+    return values.array(kind, days.astype(np.int32))
+
+
+def _times(values: Values, kind: pa.DataType) -> pa.Array | None:
+    found = values.numbers(">i8")
+    return None if values.there(found >= _DAY).any() else values.array(kind, found)
+
+
+def _moments(values: Values, kind: pa.DataType) -> pa.Array | None:
+    found = values.numbers(">i8")
+    first, last = ((day - _EPOCH_DAYS) * _DAY for day in _YEARS_OF_FOUR_DIGITS)
+    if values.there((found < first) | (found >= last + _DAY)).any():
+        return None
+    return values.array(kind, found + _EPOCH_DAYS * _DAY)
+
+
+def _bytes(values: Values, kind: pa.DataType) -> pa.Array:
+    return gathered(values.data, values.begins, values.lengths, values.is_null)
+
+
+def _texts(values: Values, kind: pa.DataType) -> pa.Array | None:
+    """A database without an encoding holds and sends bytes that are no text."""
+    texts = _bytes(values, kind).view(kind)
+    try:
+        texts.validate(full=True)
+    except pa.ArrowInvalid:
+        return None
+    return texts
+
+
+def _decimals(values: Values, kind: pa.DataType) -> pa.Array | None:
+    digits, exponents, signs = (values.numbers(">i2", behind) for behind in (0, 2, 4))
+    if values.is_null is not None:
+        digits[values.is_null] = signs[values.is_null] = 0
+    if (signs < 0).any():
+        return None  # NaN or infinity
+    exponents[digits == 0] = -1
+    magnitudes = _magnitudes(values, digits, exponents, kind)
+    if magnitudes is None:
+        return None
+    lower, upper = magnitudes
+    is_negative = signs == _NEGATIVE
+    content = np.empty((len(digits), 2), np.uint64)
+    content[:, 0] = np.where(is_negative, ~lower + np.uint64(1), lower)
+    content[:, 1] = np.where(is_negative, ~upper + (lower == 0), upper)
+    return values.array(kind, content)
+
+
+def _magnitudes(values: Values, digits: Numbers, exponents: Numbers, kind: pa.DataType) -> tuple[Words, Words] | None:
+    """How many units of the last place, as lower and upper words. None when a digit stands outside of the type."""
+    before, behind = -(-(kind.precision - kind.scale) // _DIGITS), -(-kind.scale // _DIGITS)
+    highest = int(exponents.max(initial=-1))
+    if highest >= before or int((exponents - digits).min(initial=-1)) < -behind - 1:
+        return None
+    spare_before = before * _DIGITS - (kind.precision - kind.scale)
+    spare_behind = behind * _DIGITS - kind.scale
+    lower = upper = np.zeros(len(digits), np.uint64)
+    places = range(highest, -behind - 1, -1)
+    for start in range(0, len(places), _TOGETHER):
+        word, times = np.zeros(len(digits), np.int64), 1
+        for place in places[start : start + _TOGETHER]:
+            digit, room = _digit(values, digits, exponents, place), _BASE
+            if place == before - 1 and (digit >= _BASE // 10**spare_before).any():
+                return None
+            if place == -behind and spare_behind:
+                if (digit % 10**spare_behind).any():
+                    return None
+                digit, room = digit // 10**spare_behind, room // 10**spare_behind
+            word, times = word * room + digit, times * room
+        lower, upper = _times_plus(lower, upper, times, word.view(np.uint64))
+    return lower, upper
+
+
+def _digit(values: Values, digits: Numbers, exponents: Numbers, place: int) -> Numbers:
+    """The digit at this place of every number; 0 where it has none there."""
+    nth = exponents - place
+    has = (nth >= 0) & (nth < digits)
+    found = values.numbers(">i2", np.where(has, 8 + 2 * nth, 0))
+    found[~has] = 0
+    return found
+
+
+_HALF = np.uint64(32)
+_LOWER_HALF = np.uint64(2**32 - 1)
+
+
+def _times_plus(lower: Words, upper: Words, factor: int, summand: Words) -> tuple[Words, Words]:
+    """number * factor + summand in words of 64 bits, by halves: numpy keeps no carry."""
+    factor_low, factor_high = np.uint64(factor & 0xFFFFFFFF), np.uint64(factor >> 32)
+    low, high = lower & _LOWER_HALF, lower >> _HALF
+    first, second, third = low * factor_low, low * factor_high, high * factor_low
+    middle = (first >> _HALF) + (second & _LOWER_HALF) + (third & _LOWER_HALF)
+    product = (first & _LOWER_HALF) | (middle << _HALF)
+    carried = high * factor_high + (second >> _HALF) + (third >> _HALF) + (middle >> _HALF)
+    result = product + summand
+    return result, upper * np.uint64(factor) + carried + (result < product)
