@@ -96,7 +96,8 @@ class Tidegate:
         self._places = Places(
             project, database(project.source), database(project.target), ParquetLake(project.lake.path)
         )
-        self._engine = Engine(project.spark.master, project.spark.remote, project.spark.options, spark)
+        where = project.spark
+        self._engine = Engine(where.master, where.remote, where.options, spark, where.from_rows)
 
     # The daily verbs
 

@@ -54,6 +54,14 @@ class Life:
                 self._story.in_source("DELETE FROM trades WHERE cob = %s AND id %% 7 = 3", day)
 
 
+@pytest.fixture(params=["in its own process", "on Spark"])
+def story(request: pytest.FixtureRequest, story: Story) -> Story:
+    """Where no master is named, so few rows move in the process itself."""
+    if request.param == "in its own process":
+        story.project["spark"] = {}
+    return story
+
+
 @pytest.fixture
 def runs() -> Iterator[list[Popen[str]]]:
     """The processes that were started; none of them, nor of theirs, outlives the test."""

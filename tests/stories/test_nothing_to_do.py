@@ -1,4 +1,4 @@
-"""Most runs find nothing to do. They say so and start no Java."""
+"""Most runs find nothing to do, or little. They say so and start no Java."""
 
 from __future__ import annotations
 
@@ -47,6 +47,19 @@ def test_twenty_tables_with_nothing_to_do_start_no_java(story: Story, tmp_path: 
     assert not (tmp_path / "called").exists()
 
 
+def test_few_rows_are_moved_proven_and_verified_without_java(story: Story, tmp_path: Path, java: dict[str, str]):
+    story.project["spark"] = {}  # no master is named
+    configuration = story.file(tmp_path / "tidegate.yml")
+
+    code, output, _ = cli("run", "--json", "-c", configuration, environment=java)
+
+    assert (code, json.loads(output)["engine"]) == (0, "this process")
+    story.assert_in_step(20240101, 20240102, 20240103, 20240104, 20240105)
+    code, output, _ = cli("verify", "-c", configuration, environment=java)
+    assert (code, output.startswith("verify: the target equals the source")) == (0, True)
+    assert not (tmp_path / "called").exists()
+
+
 @pytest.fixture
 def no_wheel(tmp_path: Path) -> dict[str, str]:
     """The Java runtime from a wheel, which a developer's environment has, cannot be imported."""
@@ -56,10 +69,12 @@ def no_wheel(tmp_path: Path) -> dict[str, str]:
     return {"PYTHONPATH": os.pathsep.join(filter(None, path))}
 
 
-def test_a_run_with_something_to_do_without_a_java_that_works(
+def test_many_rows_without_a_java_that_works(
     story: Story, tmp_path: Path, java: dict[str, str], no_wheel: dict[str, str]
 ):
-    code, _, errors = cli("run", "--quiet", "-c", story.file(tmp_path / "tidegate.yml"), environment=java | no_wheel)
+    configuration = tmp_path / "tidegate.yml"
+    configuration.write_text(json.dumps({**story.configuration(), "spark": {"from_rows": 100}}))
+    code, _, errors = cli("run", "--quiet", "-c", configuration, environment=java | no_wheel)
 
     assert code == 1
     assert (tmp_path / "called").exists()

@@ -1,10 +1,17 @@
-"""Why a slice has no facts: Spark's long answers in one line."""
+"""Slices: moved in this process, chosen by their rows; and why one has no facts, Spark's long answers in one line."""
 
 from __future__ import annotations
 
+import os
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
 import pytest
 
-from tidegate.spark.slices import _reason
+from tidegate.errors import LakeError
+from tidegate.spark.engine import Engine
+from tidegate.spark.slices import Facts, Nearby, Progress, _reason, run_slices
 
 IN_A_WORKER = """
   An exception was thrown from the Python worker. Please see the stack trace below.
@@ -35,3 +42,92 @@ IN_THE_JVM = """Job aborted due to stage failure: Task 0 in stage 3.0 failed 1 t
 )
 def test_the_reason_is_what_python_raised_or_the_first_line(problem: Exception | None, reason: str):
     assert _reason(problem) == reason
+
+
+# In this process
+
+
+class Counted:
+    """A slice that says who it is, or fails by its number."""
+
+    def __init__(self, number: int, together: threading.Barrier | None = None) -> None:
+        self.number, self.together = number, together
+
+    def move(self, attempt: str, progress: Progress) -> Facts:
+        if self.together is not None:
+            self.together.wait(timeout=10)
+        if self.number == 2:
+            raise LakeError("no room")
+        if self.number == 3:
+            raise ZeroDivisionError("a mistake")
+        progress.add(10)
+        return {"rows": self.number}
+
+
+def moved(slices: Sequence[Counted], workspace: Path) -> dict[int, Facts]:
+    found: dict[int, Facts] = {}
+
+    def finished(number: int, facts: Facts) -> None:
+        assert number not in found, "told twice"
+        assert threading.current_thread() is threading.main_thread()
+        found[number] = facts
+
+    run_slices(Nearby(), slices, workspace, finished)
+    return found
+
+
+def test_every_slice_is_told_of_once_whether_it_fails_or_not(tmp_path: Path):
+    found = moved([Counted(number) for number in range(5)], tmp_path)
+    assert {number: facts["outcome"] for number, facts in found.items()} == {
+        0: "done",
+        1: "done",
+        2: "failed",
+        3: "failed",
+        4: "done",
+    }
+    assert (found[4]["rows"], found[2]["kind"], found[3]["error"]) == (
+        4,
+        "LakeError",
+        "Unexpected ZeroDivisionError: a mistake",
+    )
+
+
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="one core runs one slice at a time")
+def test_slices_run_beside_each_other(tmp_path: Path):
+    both = threading.Barrier(2)  # neither goes on before the other has begun
+    assert len(moved([Counted(0, both), Counted(1, both)], tmp_path)) == 2
+
+
+@pytest.mark.parametrize(
+    ("settings", "counts", "few"),
+    [
+        ({"from_rows": 100}, [], True),
+        ({"from_rows": 100}, [60, 39], True),
+        ({"from_rows": 100}, [60, 40], False),
+        ({"from_rows": 100}, [1, None], False),
+        ({"from_rows": 0}, [0], False),
+        ({"from_rows": 100, "master": "local[2]"}, [1], False),
+        ({"from_rows": 100, "remote": "sc://host"}, [1], False),
+        ({"from_rows": 100, "given": object()}, [1], False),
+    ],
+)
+def test_few_rows_are_moved_here_and_others_by_spark(
+    settings: dict[str, object], counts: list[int | None], few: bool, monkeypatch: pytest.MonkeyPatch
+):
+    session = object()
+    monkeypatch.setattr(Engine, "_made", lambda self: session)
+    engine = Engine(**{"master": None, "remote": None, "options": {}, **settings})  # type: ignore[arg-type]
+    assert engine.name is None
+    engine.expect(counts)
+    mover = engine.mover(counts)
+    assert isinstance(mover, Nearby) is few
+    assert (engine.name == "this process") is few
+
+
+def test_once_it_was_started_spark_moves_everything(monkeypatch: pytest.MonkeyPatch):
+    session = object()
+    monkeypatch.setattr(Engine, "_made", lambda self: session)
+    engine = Engine(None, None, {}, from_rows=100)
+    engine.expect([99])
+    engine.expect([99, 1])
+    assert engine.mover([1]) is session

@@ -49,6 +49,7 @@ tables:
     kind: static                 # small: compared as a whole, moved when it changed
     allow_deletes: true          # what leaves the source leaves the target
 """
+_ON_SPARK = ("--master", "local[*]")
 _CORRUPTED = 3
 
 
@@ -128,15 +129,16 @@ class Story:
         say(
             f"It takes the newest {_DAYS_OF_FIRST_RUN} days into its scope. Each day is read once, rests in the lake "
             "as one Parquet file, and is loaded in one transaction that checks rows and hash before it commits. "
-            "Currencies and customers are loaded before the trades that refer to them."
+            "Currencies and customers are loaded before the trades that refer to them. `--master` says where Spark "
+            "runs; on a cluster nothing else is different."
         )
-        self._do("run")
+        self._do("run", *_ON_SPARK)
         self._check_counts()
         self._check_reference()
 
     def nothing_to_do(self) -> None:
         chapter(4, "The same again")
-        say("A run looks at source, lake and target first. Spark starts only when rows must move.")
+        say("A run looks at source, lake and target first, and finds nothing to move.")
         if self._do("run"):
             _stop("A run with nothing to do started Java.")
 
@@ -147,7 +149,8 @@ class Story:
         self.sides.change_reference(new.cobid)
         say(
             f"{new.cobid} arrives in `prod` with {new.rows:,} rows. {CHANGED_CUSTOMERS} customers get a new rating: "
-            "their old versions are closed. One currency leaves, one comes, one has a new rate. Only that moves."
+            "their old versions are closed. One currency leaves, one comes, one has a new rate. Only that moves; "
+            "and for so little no Spark is started, unless it is asked for."
         )
         self._do("run")
         self._check_counts()
@@ -177,7 +180,7 @@ class Story:
         late = [day.cobid for day in self.calendar.late]
         self.sides.add(self.calendar.late)
         say(f"{len(late)} days arrive at once, {span(late)}. When the first of them is in `uat`, the run gets SIGKILL.")
-        killed = self.commands.kill_when(lambda: bool(self.sides.present(late)), "run")
+        killed = self.commands.kill_when(lambda: bool(self.sides.present(late)), "run", *_ON_SPARK)
         calm_terminal()
         self.sides.wait_until_quiet()
         say("The run was killed." if killed else "The run was quicker than the signal and ended by itself.")

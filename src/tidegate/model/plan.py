@@ -90,6 +90,13 @@ class TablePlan:
         return any(isinstance(step, (Land, Load)) for step in self.steps)
 
     @property
+    def row_counts(self) -> list[int | None]:
+        """How many rows there are to move, those of each value once; None where nobody counted."""
+        counts = {step.value: step.rows for step in self.steps if isinstance(step, Load)}
+        counts.update((step.value, step.rows) for step in self.steps if isinstance(step, Land))
+        return list(counts.values())
+
+    @property
     def does_something(self) -> bool:
         return any(not isinstance(step, Notice) for step in self.steps)
 

@@ -122,10 +122,12 @@ class Executor:
 
     def _plan(self, held: list[str], ask: Ask, work: Work) -> list[Planned]:
         started = time.monotonic()
+        counts: list[int | None] = []
 
         def planned(one: Planned | Unplanned) -> None:
             if isinstance(one, Planned) and one.plan.moves_rows:
-                self.engine.start()
+                counts.extend(one.plan.row_counts)
+                self.engine.expect(counts)
 
         with self.places.planner().open() as planner:
             found = planner.plan(held, ask, planned=planned)

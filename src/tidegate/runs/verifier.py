@@ -78,7 +78,7 @@ class Verifier:
         if not comparable:
             return failures
         started = time.monotonic()
-        session = self.engine.session()
+        mover = self.engine.mover([count for pair in comparable for count in _counts(pair)])
         self.timings["spark start"] = round(time.monotonic() - started, 3)
         started = time.monotonic()
         workspace = self.places.lake.prepare(self.run)
@@ -95,7 +95,7 @@ class Verifier:
                         self._compared(comparable[number], facts)
 
                 run_slices(
-                    session,
+                    mover,
                     slices,
                     workspace,
                     finished,
@@ -130,15 +130,8 @@ class Verifier:
         self.steps.append(outcome)
         self.listener.step(outcome)
 
-    def _rows(self, pairs: list[Pair]) -> int | None:
-        total = 0
-        for pair in pairs:
-            source, target = (
-                pair.one.evidence.source.get(pair.value),
-                pair.one.evidence.target.get(pair.value),
-            )
-            total += ((source.rows or 0) if source else 0) + (target or 0)
-        return total
+    def _rows(self, pairs: list[Pair]) -> int:
+        return sum(count or 0 for pair in pairs for count in _counts(pair))
 
     def _report(self, verb: str, failures: dict[str, str]) -> RunReport:
         differs = any(finding.severity == "error" for finding in self.findings)
@@ -169,6 +162,14 @@ def values_that_differ(report: RunReport) -> dict[str, list[str]]:
 
 def _proof(pair: Pair) -> str:
     return str(getattr(pair.one.table.common, "proof", "hash"))
+
+
+def _counts(pair: Pair) -> list[int | None]:
+    """How many rows either side has, as far as planning or the ledger knows."""
+    seen = pair.one.evidence
+    source, entry = seen.source.get(pair.value), seen.ledger.get(pair.value)
+    in_source = source.rows if source is not None and source.rows is not None else entry.rows if entry else None
+    return [in_source, seen.target.get(pair.value, in_source)]
 
 
 def _slice(shared: Compared, pair: Pair) -> Slice:

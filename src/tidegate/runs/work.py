@@ -86,7 +86,7 @@ def run_jobs(work: Work, name: str, jobs: list[Job], finished: Callable[[Job, Fa
     counts = [job.step.rows for job in jobs]
     total = None if any(count is None for count in counts) else sum(count or 0 for count in counts)
     started = time.monotonic()
-    session = work.engine.session()
+    mover = work.engine.mover(counts)
     work.timed("spark start", time.monotonic() - started)
     started = time.monotonic()
     work.listener.phase(name, len(jobs), total)
@@ -94,7 +94,7 @@ def run_jobs(work: Work, name: str, jobs: list[Job], finished: Callable[[Job, Fa
     workspace = work.lake.prepare(work.run) / f"{name}-{work.jobs}"
     try:
         run_slices(
-            session,
+            mover,
             [job.slice for job in jobs],
             workspace,
             lambda number, facts: finished(jobs[number], facts),

@@ -1,4 +1,4 @@
-"""Slices of work as Spark tasks: one task each, rows stay inside of it, facts come back.
+"""Slices of work as Spark tasks, or as threads of this process: rows stay inside of them, facts come back.
 
 The slices travel in the closure, credentials with them: neither a DataFrame nor Spark's configuration ever shows them.
 While the job runs, tasks leave their facts and their progress as small files in the run's workspace, which driver and
@@ -50,8 +50,29 @@ class Progress:
                 self._path.write_text(str(self._rows))
 
 
+class Nearby:
+    """Moves slices in this process, where they are too few for a JVM."""
+
+    def run(self, work: Callable[[int], None], count: int, at_once: int) -> None:
+        numbers = iter(range(count))  # whose next number is taken in one step, by whichever thread asks
+
+        def take() -> None:
+            for number in numbers:
+                work(number)
+
+        # Daemons: a process that is interrupted ends, and what they had open is rolled back.
+        threads = [
+            threading.Thread(target=take, daemon=True, name=f"tidegate slice {number}")
+            for number in range(min(count, at_once, os.cpu_count() or 1))
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+
 def run_slices(
-    session: SparkSession,
+    mover: SparkSession | Nearby,
     slices: Sequence[Slice],
     workspace: Path,
     finished: Callable[[int, Facts], None],
@@ -62,7 +83,7 @@ def run_slices(
     is done; `progressed` with the rows moved so far by all of them.
     Never more than `at_once` run at a time, however large the cluster is."""
     workspace.mkdir(parents=True, exist_ok=True)
-    job = _Job(session, slices, workspace, at_once)
+    job = _Job(mover, slices, workspace, at_once)
     seen: set[int] = set()
     while True:
         ended = not job.is_alive()
@@ -83,26 +104,37 @@ def run_slices(
 
 
 class _Job(threading.Thread):
-    """The Spark job, waited for in a thread of its own."""
+    """The job, waited for in a thread of its own."""
 
-    def __init__(self, session: SparkSession, slices: Sequence[Slice], workspace: Path, at_once: int) -> None:
+    def __init__(self, mover: SparkSession | Nearby, slices: Sequence[Slice], workspace: Path, at_once: int) -> None:
         super().__init__(daemon=True, name="tidegate slices")
-        self._session, self._slices, self._workspace = session, slices, workspace
+        self._mover, self._slices, self._workspace = mover, slices, workspace
         self._tasks = min(len(slices), at_once)
-        self._rows: list[Any] = []
+        self._results: list[tuple[int, Facts]] = []
         self._problem: BaseException | None = None
         self.start()
 
     def run(self) -> None:
         try:
-            numbers = self._session.range(0, len(self._slices), 1, self._tasks)
-            work = _task(list(self._slices), str(self._workspace))
-            self._rows = numbers.mapInArrow(work, "slice bigint, facts string").collect()
+            if isinstance(self._mover, Nearby):
+                self._mover.run(self._move_here, len(self._slices), self._tasks)
+            else:
+                self._move_by_spark(self._mover)
         except BaseException as problem:
             self._problem = problem
 
+    def _move_here(self, number: int) -> None:
+        attempt = f"p{os.getpid()}"
+        self._results.append((number, _outcome(self._slices[number], number, self._workspace, attempt)))
+
+    def _move_by_spark(self, session: SparkSession) -> None:
+        numbers = session.range(0, len(self._slices), 1, self._tasks)
+        work = _task(list(self._slices), str(self._workspace))
+        rows = numbers.mapInArrow(work, "slice bigint, facts string").collect()
+        self._results = [(row["slice"], json.loads(row["facts"])) for row in rows]
+
     def results(self) -> list[tuple[int, Facts]]:
-        return [(row["slice"], json.loads(row["facts"])) for row in self._rows]
+        return list(self._results)
 
     def why_missing(self) -> Facts:
         problem = SparkUnavailable(
@@ -123,21 +155,20 @@ def _reason(problem: BaseException | None) -> str:
 def _task(slices: list[Slice], workspace: str) -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]:
     def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
+        from pyspark import TaskContext
 
+        context = TaskContext.get()
+        attempt = f"{context.taskAttemptId()}" if context is not None else f"p{os.getpid()}"
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                facts = _outcome(slices[number], number, Path(workspace))
+                facts = _outcome(slices[number], number, Path(workspace), attempt)
                 yield pa.RecordBatch.from_pydict({"slice": [number], "facts": [json.dumps(facts)]})
 
     return work
 
 
-def _outcome(slice_: Slice, number: int, workspace: Path) -> Facts:
+def _outcome(slice_: Slice, number: int, workspace: Path, attempt: str) -> Facts:
     """One slice's facts. A failure is a fact too: it must not end the job of the others."""
-    from pyspark import TaskContext
-
-    context = TaskContext.get()
-    attempt = f"{context.taskAttemptId()}" if context is not None else f"p{os.getpid()}"
     started = time.monotonic()
     try:
         facts = {"outcome": "done", **slice_.move(attempt, Progress(workspace / f"{number}.{attempt}.rows"))}

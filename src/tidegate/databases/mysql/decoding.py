@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidegate.databases.mysql.wire import Block
 from tidegate.errors import NotNative
+from tidegate.rows.pieces import Numbers, gathered
 
 _NULL = 0xFB
 _LENGTHS = ((0xFC, 2), (0xFD, 3), (0xFE, 8))
 _SOME_DAY = "1970-01-01 "
-
-Numbers = npt.NDArray[np.int64]
 
 
 def decode(block: Block, schema: pa.Schema) -> pa.RecordBatch:
@@ -40,20 +38,8 @@ def _columns(block: Block, count: int) -> Iterator[pa.Array]:
                 places = at[marked, None] + 1 + np.arange(size)
                 lengths[marked] = (data[places].astype(np.int64) << (8 * np.arange(size))).sum(axis=1)
                 begins[marked] += size
-        yield _gathered(data, begins, lengths, is_null)
+        yield gathered(block[0], begins, lengths, is_null if is_null.any() else None)
         at = begins + lengths
-
-
-def _gathered(
-    data: npt.NDArray[np.uint8], begins: Numbers, lengths: Numbers, is_null: npt.NDArray[np.bool_]
-) -> pa.Array:
-    """The pieces of `data` one after the other."""
-    offsets = np.zeros(len(begins) + 1, np.int64)
-    np.cumsum(lengths, out=offsets[1:])
-    places = np.arange(offsets[-1]) + np.repeat(begins - offsets[:-1], lengths)
-    buffers = [None, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(data[places])]
-    found = pa.Array.from_buffers(pa.binary(), len(begins), buffers)
-    return pc.if_else(pa.array(is_null), None, found) if is_null.any() else found
 
 
 def _typed(texts: pa.Array, field: pa.Field) -> pa.Array:

@@ -1,0 +1,112 @@
+"""A benchmark that called a wrong result fast would be worse than none."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+sys.path.append(str(Path(__file__).parents[2]))  # `bench` stands beside the package
+
+from bench import cases, report, truth
+from bench.measure import Failed, Measured, Series, run
+from bench.tables import TRADES
+
+ROW = {
+    "cob": "20240801",
+    "id": "1",
+    "account": "ACC00000001",
+    "currency": "EUR",
+    "amount": "1234.567000000000000001",
+    "rate": "0.000001",
+    "desk": None,
+    "is_open": "f",
+    "traded_at": "2024-08-01 00:00:01.000001",
+    "note": "",
+}
+
+
+def table(**instead: str | None) -> pa.Table:
+    return pa.table({name: pa.array([cell], pa.string()) for name, cell in {**ROW, **instead}.items()})
+
+
+def test_equal_cells_are_equal_however_they_are_spelled():
+    other = table(is_open="0", rate="0.00000100", traded_at="2024-08-01 00:00:01.000001")
+    assert truth.difference(table(), other) == ""
+
+
+@pytest.mark.parametrize(
+    "instead",
+    [
+        {"amount": "1234.567000000000000000"},
+        {"amount": "1234.567"},
+        {"note": None},
+        {"desk": "0"},
+        {"is_open": "t"},
+        {"traded_at": "2024-08-01 00:00:01"},
+        {"account": "ACC00000001 "},
+        {"id": None},
+    ],
+)
+def test_one_cell_that_differs_is_found(instead: dict[str, str | None]):
+    (name,) = instead
+    assert truth.difference(table(), table(**instead)).startswith(f"1 cells of {name}: ")
+
+
+def test_a_row_too_few_is_found():
+    assert truth.difference(table(), table().slice(1)) == "0 rows of 1"
+
+
+def test_cells_of_a_file_are_spelled_as_the_server_spells_them(tmp_path: Path):
+    import datetime
+    from decimal import Decimal
+
+    import pyarrow.parquet as pq
+
+    typed = {
+        **{name: pa.array([cell]) for name, cell in ROW.items()},
+        "cob": pa.array([20240801], pa.int32()),
+        "id": pa.array([1], pa.int64()),
+        "amount": pa.array([Decimal(ROW["amount"] or 0)], pa.decimal128(38, 18)),
+        "rate": pa.array([Decimal("0.000001")], pa.decimal128(18, 6)),
+        "desk": pa.array([None], pa.int32()),
+        "is_open": pa.array([False]),
+        "traded_at": pa.array([datetime.datetime(2024, 8, 1, 0, 0, 1, 1)], pa.timestamp("us")),
+    }
+    pq.write_table(pa.table(typed), tmp_path / "rows.parquet")
+    assert truth.difference(table(), truth.of_files(tmp_path, TRADES)) == ""
+
+
+def test_a_wrong_result_is_shown_as_wrong_and_never_first():
+    right, wrong = Series("tidegate"), Series("swift", wrong="999 rows of 1,000")
+    right.runs.append(Measured(2.0, 1.0, 0, {}))
+    wrong.runs.append(Measured(1.0, 1.0, 0, {}))
+    case = cases.Start("start", "A start")
+    lines = report.as_text(case, [wrong, right]).splitlines()
+    assert lines[3].split()[0] == "tidegate"
+    assert lines[4].endswith("WRONG: 999 rows of 1,000")
+    results = {"cases": [report.as_json(case, [wrong, right])]}
+    assert "**wrong**: 999 rows of 1,000" in report.as_markdown(results)
+    assert "(wrong)" in report.as_chart(results)
+
+
+def test_a_process_is_measured_with_what_it_started():
+    inner = "import time; held = bytearray(80_000_000); time.sleep(0.5)"
+    outer = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {inner!r}]); print('{{\"seconds\": 1}}')"
+    measured = run([sys.executable, "-c", outer], timeout=30)
+    assert measured.peak > 70_000_000
+    assert measured.facts == {"seconds": 1}
+
+
+def test_a_process_that_fails_or_takes_too_long_says_so():
+    with pytest.raises(Failed, match="no such thing"):
+        run([sys.executable, "-c", "raise SystemExit('no such thing')"], timeout=30)
+    with pytest.raises(Failed, match="too long"):
+        run([sys.executable, "-c", "import time; time.sleep(60)"], timeout=0.5)
+
+
+def test_every_case_has_a_name_of_its_own():
+    names = [case.name for case in cases.long()]
+    assert len(names) == len(set(names))
