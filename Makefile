@@ -10,7 +10,7 @@ AT_ONCE := -n 2 --dist loadfile --no-loadscope-reorder
 LOCAL_SQLSERVER := sqlserver://sa:$${TIDEGATE_SQLSERVER_PASSWORD:-Tidegate-local-1}@127.0.0.1:14330/master?TrustServerCertificate=yes
 NEED_SQLSERVER := tests/conformance/test_sqlserver_journeys.py tests/stories/test_sqlserver.py tests/sql
 
-.PHONY: help install demo test test-all test-quick test-sqlserver lint format golden lock clean
+.PHONY: help install demo test test-all test-quick test-sqlserver bench bench-quick lint format golden lock clean
 
 # Paths are relative, so that a folder with spaces in its name works.
 VENV := .venv
@@ -43,6 +43,12 @@ test-quick: $(STAMP) ## Run the tests that need no Spark
 test-sqlserver: $(STAMP) ## Run what needs SQL Server against a real one in a container (or TIDEGATE_TEST_SQLSERVER)
 	@test -n "$$TIDEGATE_TEST_SQLSERVER" || docker compose up --detach --wait sqlserver
 	TIDEGATE_TEST_SQLSERVER="$${TIDEGATE_TEST_SQLSERVER:-$(LOCAL_SQLSERVER)}" $(BIN)/python -m pytest $(AT_ONCE) $(NEED_SQLSERVER)
+
+bench: $(STAMP) ## Measure Tidegate beside other tools, every case; takes hours
+	PYTHONPATH=tests:. $(BIN)/python -m bench
+
+bench-quick: $(STAMP) ## The same on small tables, in under ten minutes
+	PYTHONPATH=tests:. $(BIN)/python -m bench --quick
 
 lint: $(STAMP) ## Check rules, format and types
 	$(BIN)/ruff check .

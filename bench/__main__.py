@@ -1,0 +1,109 @@
+"""`python -m bench`: every case, every contender, round by round, and what came of it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from bench import cases, measure, profile, report
+from bench.contenders import HERE, TOOLS, Tool, install, jars
+from bench.measure import Failed, Series
+from bench.world import World, opened
+
+# Whoever takes longer than all others together is not waited for.
+TIMEOUT = 120.0
+LONG_TIMEOUT = 1_200.0
+
+
+def main() -> None:
+    options = _options()
+    folder = Path(options.folder).resolve()
+    tools = [tool for tool in TOOLS if not options.tools or tool.name in options.tools]
+    chosen = [case for case in (cases.quick() if options.quick else cases.long()) if _wanted(case, options.cases)]
+    started = time.monotonic()
+    missing = install(tools, folder / "environments")
+    results: dict[str, Any] = {"machine": report.machine(), "rounds": options.rounds, "missing": missing, "cases": []}
+    shutil.rmtree(folder / "results", ignore_errors=True)
+    timeout = TIMEOUT if options.quick else LONG_TIMEOUT
+    print(f"Ready after {time.monotonic() - started:.0f} s.", flush=True)
+    with opened(folder, jars(folder / "jars"), {case.database for case in chosen}) as world:
+        for case in chosen:
+            contenders = [tool for tool in tools if case.takes(tool) and tool.name not in missing]
+            series = _measured(case, contenders, world, options.rounds, timeout)
+            results["cases"].append(report.as_json(case, series))
+            print(report.as_text(case, series), flush=True)
+            _write(folder, results)
+        if not options.cases:
+            results["profiles"] = [profile.of(side) for side in world.sides.values()]
+            print("\n".join(profile.as_text(one) for one in results["profiles"]))
+            _write(folder, results)
+    print(f"\nWritten after {time.monotonic() - started:.0f} s: {folder}/results.json, .md and .svg")
+
+
+def _write(folder: Path, results: dict[str, Any]) -> None:
+    (folder / "results.json").write_text(json.dumps(results, indent=1))
+    (folder / "results.md").write_text(report.as_markdown(results))
+    (folder / "results.svg").write_text(report.as_chart(results))
+
+
+def _wanted(case: cases.Case, names: list[str]) -> bool:
+    return not names or any(case.name.startswith(name) for name in names)
+
+
+def _measured(case: cases.Case, contenders: list[Tool], world: World, rounds: int, timeout: float) -> list[Series]:
+    """Interleaved: what slows the machine down for a while slows all of them."""
+    series = {tool.name: Series(tool.name, tool.is_warm) for tool in contenders}
+    run = partial(_run, world, timeout)
+    for tool in contenders:
+        _tried(series[tool.name], partial(case.prepare, tool, world, run))
+    for number in range(rounds):
+        case.begin(world, number)
+        # Another order each time: who comes after whom is no advantage.
+        for tool in contenders[number % len(contenders) :] + contenders[: number % len(contenders)]:
+            own = series[tool.name]
+            if not own.failed:
+                _tried(own, partial(_one, case, tool, world, own, run))
+    case.end(world)
+    return list(series.values())
+
+
+def _tried(series: Series, work: Any) -> None:
+    try:
+        work()
+    except Failed as problem:
+        series.failed = str(problem)
+
+
+def _one(case: cases.Case, tool: Tool, world: World, own: Series, run: Any) -> None:
+    job = case.job(tool, world)
+    own.runs.append(run(tool, job))
+    try:
+        own.wrong = own.wrong or case.wrong(tool, world, job)
+    except Exception as problem:  # whatever a contender left behind, the others go on
+        own.wrong = f"its result cannot be read: {problem}"
+
+
+def _run(world: World, timeout: float, tool: Tool, job: dict[str, Any]) -> measure.Measured:
+    told = {**job, "is_warm": tool.is_warm, **dict(tool.options)}
+    argv = [tool.python(world.folder / "environments"), str(HERE / "tools" / tool.script), json.dumps(told)]
+    return measure.run(argv, timeout)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="the short form: under ten minutes")
+    parser.add_argument("--rounds", type=int, default=3, help="how often each contender has its turn")
+    parser.add_argument("--folder", default="bench-results", help="environments, servers' data and results")
+    parser.add_argument("--cases", nargs="*", default=[], help="only cases whose names begin so")
+    parser.add_argument("--tools", nargs="*", default=[], help="only these contenders")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,131 @@
+"""The contenders, each in an environment of its own that this run makes: nothing of one is seen by another."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).parent
+MAVEN = "https://repo1.maven.org/maven2"
+JARS = {
+    "org/postgresql/postgresql/42.7.7/postgresql-42.7.7.jar": (
+        "157963d60ae66d607e09466e8c0cdf8087e9cb20d0159899ffca96bca2528460"
+    ),
+    "org/mariadb/jdbc/mariadb-java-client/3.5.3/mariadb-java-client-3.5.3.jar": (
+        "85c4ba2f221d0dfd439c26affbb294f784960763544263c65aba9c2c76858706"
+    ),
+}
+BOTH = frozenset({"postgresql", "mysql"})
+POSTGRESQL = frozenset({"postgresql"})
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A contender: how it is called, what it needs, and what it can do."""
+
+    name: str
+    script: str
+    works: frozenset[str]
+    needs: tuple[str, ...] = ()
+    """Packages of an environment of its own; without any it runs in ours."""
+    databases: frozenset[str] = POSTGRESQL
+    makes_table: bool = True
+    """Whether a load makes the target's table."""
+    is_limit: bool = False
+    """Not a tool, but what the wire and the server allow: there is no result to compare."""
+    is_warm: bool = False
+    """Its time is that of the work alone, in a session that was there before."""
+    options: tuple[tuple[str, str], ...] = ()
+
+    def python(self, folder: Path) -> str:
+        return str(folder / self.name / "bin" / "python") if self.needs else sys.executable
+
+
+PYSPARK = "pyspark==4.1.*"
+TOOLS = (
+    Tool("limit", "limit.py", frozenset({"extract", "load"}), makes_table=False, is_limit=True),
+    Tool("tidegate", "tidegate_tool.py", frozenset({"start", "extract", "load", "daily", "plan"}), databases=BOTH),
+    Tool(
+        "tidegate on Spark",
+        "tidegate_tool.py",
+        frozenset({"extract", "load", "daily"}),
+        databases=BOTH,
+        options=(("master", "local[2]"),),
+    ),
+    Tool("tidegate, warm", "tidegate_tool.py", frozenset({"extract", "load"}), databases=BOTH, is_warm=True),
+    Tool(
+        "tidegate, 1 core",
+        "tidegate_tool.py",
+        frozenset({"extract"}),
+        is_warm=True,
+        options=(("master", "local[1]"),),
+    ),
+    Tool(
+        "tidegate + verify",
+        "tidegate_tool.py",
+        frozenset({"daily"}),
+        databases=BOTH,
+        options=(("verify", "yes"),),
+    ),
+    Tool("plain Python", "plain.py", frozenset({"extract", "load", "daily"}), makes_table=False),
+    Tool(
+        "Spark JDBC",
+        "spark_jdbc.py",
+        frozenset({"start", "extract", "load"}),
+        (PYSPARK, "pandas", "pyarrow"),
+        BOTH,
+        False,
+    ),
+    Tool("onETL", "onetl_tool.py", frozenset({"extract"}), (PYSPARK, "onetl[spark]==0.14.*", "setuptools")),
+    Tool(
+        "dlt",
+        "dlt_tool.py",
+        frozenset({"extract", "load", "daily"}),
+        ("dlt[postgres,sql_database,filesystem,parquet]==1.*", "pymysql"),
+    ),
+    Tool("Sling", "sling_tool.py", frozenset({"extract", "load", "daily"}), ("sling-linux-amd64==1.4.*",), BOTH),
+)
+
+
+def install(tools: list[Tool], folder: Path) -> dict[str, str]:
+    """Make the environments. Returns why a contender cannot take part."""
+    missing = {}
+    for tool in tools:
+        if tool.needs and not (folder / tool.name / "installed").exists():
+            try:
+                _install(tool, folder)
+            except subprocess.CalledProcessError as problem:
+                missing[tool.name] = f"it cannot be installed: {problem.stderr.decode().strip().splitlines()[-1]}"
+    return missing
+
+
+def _install(tool: Tool, folder: Path) -> None:
+    place, uv = folder / tool.name, [sys.executable, "-m", "uv", "--quiet"]
+    subprocess.run([*uv, "venv", "--clear", str(place)], check=True, capture_output=True)
+    # Compiled once, as pip would: no contender is to compile itself anew in every run.
+    install = ["pip", "install", "--compile-bytecode", "--python", tool.python(folder), *tool.needs]
+    subprocess.run([*uv, *install], check=True, capture_output=True)
+    (place / "installed").touch()
+
+
+def jars(folder: Path) -> str:
+    """The drivers that JDBC needs, from Maven Central."""
+    folder.mkdir(parents=True, exist_ok=True)
+    found = []
+    for path, expected in JARS.items():
+        place = folder / Path(path).name
+        if not place.exists():
+            with urllib.request.urlopen(f"{MAVEN}/{path}") as answer:
+                content = answer.read()
+            if hashlib.sha256(content).hexdigest() != expected:
+                raise SystemExit(f"{path} is not what it was: its hash is {hashlib.sha256(content).hexdigest()}")
+            part = place.with_suffix(".part")
+            part.write_bytes(content)
+            os.replace(part, place)
+        found.append(str(place))
+    return ",".join(found)

@@ -1,0 +1,124 @@
+"""What came of it: ratios for people, everything as JSON, and a chart."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from bench.measure import Series
+
+if TYPE_CHECKING:
+    from bench.cases import Case
+
+_MIB = 1024 * 1024
+
+
+def machine() -> dict[str, Any]:
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // _MIB
+    return {"cores": os.cpu_count(), "memory_mib": memory, "python": platform.python_version()}
+
+
+def as_text(case: Case, series: Sequence[Series]) -> str:
+    """Every contender beside Tidegate: how many times as long it took."""
+    ours = _ours(series)
+    head = f"  {'':18} {'seconds':>8} {'spread':>7} {'ratio':>7} {'CPU s':>7} {'MiB':>7}"
+    lines = [f"\n{case.title}", head]
+    for one in _ordered(series):
+        if one.failed or not one.runs:
+            lines.append(f"  {one.name:18} failed: {one.failed[:200]}")
+            continue
+        ratio = f"{one.median / ours.median:.2f}" if ours else ""
+        cells = f"{one.median:8.2f} {one.spread:7.2f} {ratio:>7} {one.median_of('cpu'):7.2f}"
+        wrong = f"  WRONG: {one.wrong}" if one.wrong else ""
+        lines.append(f"  {one.name:18} {cells} {one.median_of('peak') / _MIB:7.0f}{wrong}")
+    return "\n".join(lines)
+
+
+def as_json(case: Case, series: Sequence[Series]) -> dict[str, Any]:
+    return {
+        "case": case.name,
+        "title": case.title,
+        "contenders": [
+            {
+                "name": one.name,
+                "median": round(one.median, 3) if one.runs else None,
+                "spread": round(one.spread, 2) if one.runs else None,
+                "failed": one.failed,
+                "wrong": one.wrong,
+                "rounds": [
+                    {"wall": run.wall, "cpu": run.cpu, "peak": run.peak, "facts": dict(run.facts)} for run in one.runs
+                ],
+            }
+            for one in series
+        ],
+    }
+
+
+def as_markdown(results: dict[str, Any]) -> str:
+    """The same for the docs, from the JSON alone."""
+    lines: list[str] = []
+    for case in results["cases"]:
+        lines += [
+            f"### {case['title']}",
+            "",
+            "| | seconds | spread | CPU s | MiB | |",
+            "| --- | --: | --: | --: | --: | --- |",
+        ]
+        for one in sorted(case["contenders"], key=_place):
+            if one["failed"] or one["median"] is None:
+                lines.append(f"| {one['name']} | | | | | failed: {_cell(one['failed'])} |")
+                continue
+            rounds = one["rounds"]
+            cpu, peak = (sorted(run[what] for run in rounds)[len(rounds) // 2] for what in ("cpu", "peak"))
+            told = f"**wrong**: {_cell(one['wrong'])}" if one["wrong"] else ""
+            times = f"{one['median']:.2f} | {one['spread']:.2f} | {cpu:.1f}"
+            lines.append(f"| {one['name']} | {times} | {peak / _MIB:.0f} | {told} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split())[:120].replace("|", "\\|")
+
+
+def _place(one: dict[str, Any]) -> float:
+    return float("inf") if one["failed"] or one["wrong"] or one["median"] is None else float(one["median"])
+
+
+def as_chart(results: dict[str, Any]) -> str:
+    """Bars, a group for each case: as long as the median took, the wrong ones hollow."""
+    rows: list[str] = []
+    y = 8
+    for case in results["cases"]:
+        bars = [one for one in sorted(case["contenders"], key=_place) if one["median"] and not one["failed"]]
+        longest = max((one["median"] for one in bars), default=1.0)
+        rows.append(f'<text class="title" x="8" y="{y + 14}">{escape(case["title"])}</text>')
+        y += 24
+        for one in bars:
+            width = max(2.0, 430 * one["median"] / longest)
+            style = "wrong" if one["wrong"] else "ours" if one["name"].startswith("tidegate") else "other"
+            told = f"{one['median']:.1f} s" + (" (wrong)" if one["wrong"] else "")
+            rows.append(f'<text class="name" x="150" y="{y + 12}">{escape(one["name"])}</text>')
+            rows.append(f'<rect class="{style}" x="158" y="{y}" width="{width:.0f}" height="15"/>')
+            rows.append(f'<text x="{164 + width:.0f}" y="{y + 12}">{told}</text>')
+            y += 20
+        y += 14
+    style = (
+        "text{font:12px sans-serif;fill:#444}.title{font-weight:bold}.name{text-anchor:end}"
+        ".ours{fill:#0b7a75}.other{fill:#b8c4c2}.wrong{fill:none;stroke:#b23a48;stroke-dasharray:3}"
+    )
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" width="720" height="{y}" role="img" aria-label="Benchmark">'
+    return "\n".join(
+        [head, f"<style>{style}</style>", '<rect width="720" height="100%" fill="#fff"/>', *rows, "</svg>\n"]
+    )
+
+
+def _ours(series: Sequence[Series]) -> Series | None:
+    return next((one for one in series if one.name == "tidegate" and one.counts), None)
+
+
+def _ordered(series: Sequence[Series]) -> list[Series]:
+    return sorted(series, key=lambda one: one.median if one.counts else float("inf"))

@@ -1,0 +1,98 @@
+"""Tidegate itself, through its public door: a project with its tables, and the verb that the work asks for."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import Any
+
+from tidegate import Tidegate
+from tidegate.spark.session import close_session, open_session
+
+KINDS: dict[str, dict[str, Any]] = {
+    "partition": {"kind": "partition", "partition_column": "cob"},
+    "scd2": {
+        "kind": "scd2",
+        "business_keys": ["id"],
+        "version_key": ["id", "valid_from"],
+        "mark_column": "changed_at",
+        "flag_column": "is_latest",
+        "flags": "source",
+        "initial_load": "full",
+    },
+    "static": {"kind": "static", "primary_keys": ["id"]},
+}
+
+
+class _Landed(Exception):
+    """Rows rest in the lake: an extract ends here."""
+
+
+def _project(job: dict[str, Any], session: Any = None) -> Tidegate:
+    settings = dict(KINDS[job.get("kind", "partition")])
+    if settings["kind"] == "partition":
+        settings["initial_load_count"] = job.get("days", 10)
+    tables = dict.fromkeys(job["tables"], settings)
+    # Where no master is named, few rows are moved without Spark.
+    spark = session or ({"master": job["master"]} if "master" in job else None)
+    return Tidegate(source=job["source"], target=job["target"], lake=job["folder"], tables=tables, spark=spark)
+
+
+def _first_job(session: Any) -> None:
+    """Of the sort that moves rows."""
+    session.range(0, 2, 1, 2).mapInArrow(lambda batches: batches, "id bigint").collect()
+
+
+def start(job: dict[str, Any]) -> dict[str, Any]:
+    session = open_session("local[2]")
+    _first_job(session)
+    close_session(session)
+    return {}
+
+
+def extract(job: dict[str, Any]) -> dict[str, Any]:
+    """A run that is stopped when all rows are in the lake."""
+
+    def stop(at: str) -> None:
+        if at == "land done":
+            raise _Landed
+
+    session = _warm(job)
+    with _project(job, session) as tidegate:
+        tidegate.boundary = stop  # type: ignore[assignment]
+        started = time.monotonic()
+        try:
+            tidegate.run()
+        except _Landed:
+            return {"seconds": time.monotonic() - started}
+    raise SystemExit("nothing was landed")
+
+
+def _warm(job: dict[str, Any]) -> Any:
+    if not job.get("is_warm"):
+        return None
+    session = open_session(job.get("master", "local[2]"))
+    _first_job(session)
+    return session
+
+
+def run(job: dict[str, Any]) -> dict[str, Any]:
+    session = _warm(job)
+    with _project(job, session) as tidegate:
+        started = time.monotonic()
+        report = tidegate.run()
+        if job.get("verify") and tidegate.verify().outcome != "equal":
+            raise SystemExit("it does not verify")
+        return {"seconds": time.monotonic() - started, "outcome": report.outcome, "timings": dict(report.timings)}
+
+
+def plan(job: dict[str, Any]) -> dict[str, Any]:
+    with _project(job) as tidegate:
+        return {"tables": len(tidegate.plan().tables)}
+
+
+if __name__ == "__main__":
+    job = json.loads(sys.argv[1])
+    works = {"start": start, "extract": extract, "load": run, "daily": run, "plan": plan}
+    print(json.dumps(works[job["work"]](job)))
