@@ -104,8 +104,11 @@ class PostgresqlRecorder(Recorder):
         self.note(text)
         yield self
 
-    def write(self, content: bytes) -> None:
-        self.note_rows(content)
+    def write(self, content: bytes | memoryview) -> None:
+        if isinstance(content, bytes):
+            self.note_rows(content)
+        else:
+            self.sent += [f"-- then {bytes(content).hex(' ')}"]
 
     # What is read comes straight from libpq.
 

@@ -19,31 +19,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
+from tidegate.databases.postgresql.decoding import Block
+from tidegate.databases.postgresql.failures import NulInText
 from tidegate.errors import NotNative, ValueProblem
-from tidegate.interfaces import BatchSize
+from tidegate.model.columns import Column
 from tidegate.rows.hexadecimal import bytes_from_hex, hex_from_bytes
 
 _BAD_COLUMN = re.compile(r"In CSV column #(\d+)")
 
 
-def blocks(messages: Iterable[bytes | bytearray | memoryview], size: BatchSize) -> Iterator[tuple[bytes, int]]:
-    """Rows joined into blocks, with their number; a block ends when either bound is reached."""
-    block, rows = bytearray(), 0
-    for message in messages:
-        block += message
-        rows += 1
-        if rows >= size.rows or len(block) >= size.bytes:
-            yield bytes(block), rows
-            block, rows = bytearray(), 0
-    if rows:
-        yield bytes(block), rows
-
-
-def decoded(messages: Iterable[memoryview], schema: pa.Schema, size: BatchSize) -> Iterator[pa.RecordBatch]:
+def decoded(blocks: Iterable[Block], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """Raises NotNative with the column that holds what its type has no room for."""
     decoder = Decoder(schema)
-    for block, rows in blocks(messages, size):
-        yield decoder.decode(block, rows)
+    for block, ends in blocks:
+        yield decoder.decode(bytes(block), len(ends))
 
 
 class Decoder:
@@ -92,8 +81,19 @@ class Decoder:
         return NotNative(self.schema.field(int(bad[1])).name)
 
 
+def encoded(batches: Iterable[pa.RecordBatch], columns: Sequence[Column]) -> Iterator[bytes]:
+    """csv for COPY FROM, block by block. Raises NulInText."""
+    # A truth goes into a column of numbers as 0 or 1; COPY would write it as a letter.
+    as_numbers = [place for place, column in enumerate(columns) if column.holds.is_integer]
+    for batch in batches:
+        block = encode(batch, as_numbers)
+        if b"\0" in block:
+            raise NulInText(_column_with_nul(batch))
+        yield block
+
+
 def encode(batch: pa.RecordBatch, as_numbers: Sequence[int] = ()) -> bytes:
-    """csv for COPY FROM. Truths in the columns at `as_numbers` become 0 and 1."""
+    """Truths in the columns at `as_numbers` become 0 and 1."""
     arrays = [_to_csv(column) for column in batch.columns]
     for place in as_numbers:
         arrays[place] = arrays[place].cast(pa.int16()) if pa.types.is_boolean(arrays[place].type) else arrays[place]
@@ -103,8 +103,7 @@ def encode(batch: pa.RecordBatch, as_numbers: Sequence[int] = ()) -> bytes:
     return out.getvalue()
 
 
-def column_with_nul(batch: pa.RecordBatch) -> str:
-    """The first column whose texts hold U+0000."""
+def _column_with_nul(batch: pa.RecordBatch) -> str:
     for name, array in zip(batch.schema.names, batch.columns, strict=True):
         if pa.types.is_string(array.type) and pc.any(pc.match_substring(array, "\0")).as_py():
             return str(name)

@@ -81,6 +81,14 @@ def not_taken(problem: psycopg.Error, table: str, columns: Sequence[Column]) -> 
     return _no_room(table, which, f"{said} (SQLSTATE {problem.sqlstate})")
 
 
+class NulInText(Exception):
+    """Met in the texts of this column."""
+
+    def __init__(self, column: str) -> None:
+        super().__init__(column)
+        self.column = column
+
+
 def no_nul(table: str, column: str) -> ValueProblem:
     return _no_room(table, f"column {column}", "a text of PostgreSQL cannot hold U+0000")
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -21,16 +22,25 @@ from psycopg import errors, pq
 
 from tidegate.databases.postgresql import catalog
 from tidegate.databases.postgresql.dialect import DIALECT
-from tidegate.databases.postgresql.failures import no_nul, not_taken, snapshot_gone, translated, unreachable
+from tidegate.databases.postgresql.failures import (
+    NulInText,
+    no_nul,
+    not_taken,
+    snapshot_gone,
+    translated,
+    unreachable,
+)
 from tidegate.databases.postgresql.statements import distinct_by_index, distinct_by_scan, select_rows
 from tidegate.errors import DatabaseError, OutcomeUnknown
-from tidegate.interfaces import Database, ReadRequest, Session
+from tidegate.interfaces import BatchSize, Database, ReadRequest, Session
 from tidegate.model.columns import Column, Shape
 from tidegate.model.names import TableName
 from tidegate.sql.text import Literal, Name, Sql, names, raw, render, sql
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from tidegate.databases.postgresql.decoding import Block
 
 _SETTINGS = """
 SET client_encoding = 'UTF8'; SET standard_conforming_strings = on; SET datestyle = 'ISO, YMD';
@@ -150,27 +160,28 @@ class PostgresqlSession(Session):
     # Rows
 
     def read(self, request: ReadRequest) -> Iterator[pa.RecordBatch]:
-        from tidegate.databases.postgresql import binary, csv
+        from tidegate.databases.postgresql import csv, decoding
         from tidegate.rows.arrow import arrow_schema
 
         schema = arrow_schema(request.columns, request.text_columns)
-        forms = binary.forms(request.columns, schema)
+        forms = decoding.forms(request.columns, schema)
         if forms is None:
             query = sql("COPY ({query}) TO STDOUT (FORMAT csv)", query=select_rows(request))
-            yield from self._read(query, lambda messages: csv.decoded(messages, schema, request.batch))
+            yield from self._read(query, request, lambda blocks: csv.decoded(blocks, schema))
         else:
             as_text = [column.name for column, form in zip(request.columns, forms, strict=True) if form.as_text]
             query = sql("COPY ({query}) TO STDOUT (FORMAT binary)", query=select_rows(request, as_text))
-            yield from self._read(query, lambda messages: binary.decoded(messages, schema, forms, request.batch))
+            yield from self._read(query, request, lambda blocks: decoding.decoded(blocks, schema, forms))
 
     def _read(
-        self, statement: Sql, decoded: Callable[[Iterator[memoryview]], Iterator[pa.RecordBatch]]
+        self, statement: Sql, request: ReadRequest, decoded: Callable[[Iterator[Block]], Iterator[pa.RecordBatch]]
     ) -> Iterator[pa.RecordBatch]:
-        with translated(self._connection), closing(self._copied(render(statement, DIALECT))) as messages:
-            yield from decoded(messages)
+        blocks = self._copied(render(statement, DIALECT), request.batch)
+        with translated(self._connection), closing(blocks):
+            yield from decoded(blocks)
 
-    def _copied(self, statement: str) -> Generator[memoryview, None, None]:
-        """One message per row, straight from libpq: psycopg's own iteration takes three times as long.
+    def _copied(self, statement: str, size: BatchSize) -> Generator[Block, None, None]:
+        """What COPY sends, one message per row, straight from libpq: psycopg's own iteration takes three times as long.
 
         Whoever stops early leaves the connection usable: the rest is read and forgotten.
         """
@@ -178,13 +189,19 @@ class PostgresqlSession(Session):
         answer = link.exec_(statement.encode())
         if answer.status != pq.ExecStatus.COPY_OUT:
             raise self._failure(answer)
+        block, ends = bytearray(), list[int]()
+        take, most_rows, most_bytes = link.get_copy_data, size.rows, size.bytes
         try:
             while True:
-                size, message = link.get_copy_data(0)
-                if size <= 0:
+                length, message = take(0)
+                if length <= 0:
                     ended = True
                     break
-                yield message
+                block += message
+                ends.append(len(block))
+                if len(ends) >= most_rows or len(block) >= most_bytes:
+                    yield block, ends
+                    block, ends = bytearray(), []
         finally:
             while not ended:
                 ended = link.get_copy_data(0)[0] <= 0
@@ -192,6 +209,8 @@ class PostgresqlSession(Session):
             link.get_result()
         if answer.status != pq.ExecStatus.COMMAND_OK:
             raise self._failure(answer)
+        if ends:
+            yield block, ends
 
     def _failure(self, answer: pq.abc.PGresult) -> psycopg.Error:
         """A connection that broke is told from a server that refused: only the first may be tried again."""
@@ -201,27 +220,32 @@ class PostgresqlSession(Session):
         return errors.error_from_result(answer)
 
     def write(self, table: TableName, columns: Sequence[Column], batches: Iterator[pa.RecordBatch]) -> int:
-        from tidegate.databases.postgresql.csv import encode
+        first = next(batches, None)
+        if first is None:
+            return 0
+        return self._write(table, columns, first.schema, chain([first], batches))
 
+    def _write(
+        self, table: TableName, columns: Sequence[Column], schema: pa.Schema, batches: Iterator[pa.RecordBatch]
+    ) -> int:
+        from tidegate.databases.postgresql import csv, encoding
+
+        writers = encoding.writers(columns, schema)
+        way = "csv" if writers is None else "binary"
         named = names(column.name for column in columns)
-        statement = sql("COPY {table} ({columns}) FROM STDIN (FORMAT csv)", table=Name.of(table), columns=named)
-        # A truth goes into a column of numbers as 0 or 1; COPY would write it as a letter.
-        as_numbers = [place for place, column in enumerate(columns) if column.holds.is_integer]
+        into = sql("COPY {table} ({columns}) FROM STDIN", table=Name.of(table), columns=named)
+        statement = sql("{into} (FORMAT {way})", into=into, way=raw(way))
+        blocks = csv.encoded(batches, columns) if writers is None else encoding.encoded(batches, schema, writers)
         with translated(self._connection), self._driver.cursor() as cursor:
             try:
                 with cursor.copy(render(statement, DIALECT)) as copy:
-                    for batch in batches:
-                        copy.write(self._without_nul(encode(batch, as_numbers), batch, table))
+                    for block in blocks:
+                        copy.write(block)
             except psycopg.DataError as problem:
                 raise not_taken(problem, str(table), columns) from None
+            except NulInText as met:
+                raise no_nul(str(table), met.column) from None
             return cursor.rowcount
-
-    def _without_nul(self, block: bytes, batch: pa.RecordBatch, table: TableName) -> bytes:
-        if b"\0" in block:
-            from tidegate.databases.postgresql.csv import column_with_nul
-
-            raise no_nul(str(table), column_with_nul(batch))
-        return block
 
     # Snapshots and locks
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -24,30 +24,32 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tidegate.errors import NotNative, ValueProblem
-from tidegate.interfaces import BatchSize
 from tidegate.model.columns import Column
 from tidegate.rows.pieces import Mask, Numbers, gathered, validity
 
 Words: TypeAlias = npt.NDArray[np.uint64]
+Block: TypeAlias = tuple[bytearray, list[int]]
+"""Bytes of whole messages, and where each of them ends."""
 
-_SIGNATURE = b"PGCOPY\n\xff\r\n\0"
+SIGNATURE = b"PGCOPY\n\xff\r\n\0"
 _HEADER_BYTES = 19
+_END = b"\xff\xff"
 # Behind the last row: a number that is not there, since its value is null, may be read all the same.
 _PADDING = bytes(16)
 
 _INTEGERS = {"int16": ">i2", "int32": ">i4", "int64": ">i8"}
-_IS_TEXT = re.compile(r"text|json|(character|character varying)(\(\d+\))?")
+IS_TEXT = re.compile(r"text|json|(character|character varying)(\(\d+\))?")
 # Their text by a cast is the one that csv has; of truths, addresses and padded texts it is another.
 _CAST_TO_TEXT = ("uuid", "number", "decimal", "date", "time", "timestamp", "instant", "json")
 
 _SECOND = 1_000_000
-_DAY = 86_400 * _SECOND
-_EPOCH_DAYS = 10_957  # from 1970 to 2000
+DAY = 86_400 * _SECOND
+EPOCH_DAYS = 10_957  # from 1970 to 2000
 _YEARS_OF_FOUR_DIGITS = (-719_162, 2_932_896)  # days from 1970 to 0001-01-01 and to 9999-12-31
 
-_NEGATIVE = 0x4000
-_BASE = 10_000
-_DIGITS = 4  # to the base ten, that one of these stands for
+NEGATIVE = 0x4000
+BASE = 10_000
+DIGITS = 4  # to the base ten, that one of these stands for
 _TOGETHER = 4  # as many fit into a word, and leave room to multiply
 
 
@@ -120,45 +122,33 @@ def _form_of_text(column: Column) -> Form | None:
     held = column.holds
     if held.family == "char" and column.stands_for is not None and column.stands_for.family == "trimmed":
         return Form(_texts, as_text=True)  # which drops the padding
-    if _IS_TEXT.fullmatch(column.type) or held.family == "enum":
+    if IS_TEXT.fullmatch(column.type) or held.family == "enum":
         return Form(_texts)
     if held.family in _CAST_TO_TEXT and column.type != "money":
         return Form(_texts, as_text=True)
     return None
 
 
-def decoded(
-    messages: Iterator[memoryview], schema: pa.Schema, forms: Sequence[Form], size: BatchSize
-) -> Iterator[pa.RecordBatch]:
+def decoded(blocks: Iterable[Block], schema: pa.Schema, forms: Sequence[Form]) -> Iterator[pa.RecordBatch]:
     """Raises NotNative with the column that holds what its type has no room for."""
-    for data, ends in _blocks(messages, size):
-        begins = np.array([0, *ends[:-1]], np.int64)
+    is_first = True
+    for data, ends in blocks:
+        begins = np.array([_header_of(data) if is_first else 0, *ends[:-1]], np.int64)
+        lengths = np.array(ends, np.int64) - begins
+        # A header may come by itself, and the end does: a row of no columns, which no row is.
+        rows = lengths > len(_END)
         data += _PADDING
-        yield _batch(data, begins, np.array(ends, np.int64), schema, forms)
+        if rows.any():
+            yield _batch(data, begins[rows], (begins + lengths)[rows], schema, forms)
+        is_first = False
 
 
-def _blocks(messages: Iterator[memoryview], size: BatchSize) -> Iterator[tuple[bytearray, list[int]]]:
-    """Bytes of whole rows, and where each of them ends. The loop is most of what a row costs in Python."""
-    block, ends = bytearray(_behind_header(next(messages))), list[int]()
-    most_rows, most_bytes = size.rows, size.bytes
-    if block:
-        ends.append(len(block))
-    for message in messages:
-        if len(ends) >= most_rows or len(block) >= most_bytes:
-            yield block, ends
-            block, ends = bytearray(), []
-        block += message
-        ends.append(len(block))
-    del ends[-1:]  # the row that stands for the end
-    if ends:
-        yield block[: ends[-1]], ends
-
-
-def _behind_header(message: memoryview) -> memoryview:
-    if len(message) < _HEADER_BYTES or bytes(message[: len(_SIGNATURE)]) != _SIGNATURE:
+def _header_of(data: bytearray) -> int:
+    """Its length."""
+    if len(data) < _HEADER_BYTES or not data.startswith(SIGNATURE):
         raise _not_understood()
-    extension: int = struct.unpack_from(">i", message, _HEADER_BYTES - 4)[0]
-    return message[_HEADER_BYTES + extension :]
+    extension: int = struct.unpack_from(">i", data, _HEADER_BYTES - 4)[0]
+    return _HEADER_BYTES + extension
 
 
 def _batch(data: bytearray, begins: Numbers, ends: Numbers, schema: pa.Schema, forms: Sequence[Form]) -> pa.RecordBatch:
@@ -218,7 +208,7 @@ def _truths(values: Values, kind: pa.DataType) -> pa.Array:
 
 
 def _dates(values: Values, kind: pa.DataType) -> pa.Array | None:
-    days = values.numbers(">i4") + _EPOCH_DAYS
+    days = values.numbers(">i4") + EPOCH_DAYS
     first, last = _YEARS_OF_FOUR_DIGITS
     if values.there((days < first) | (days > last)).any():
         return None
@@ -227,15 +217,15 @@ def _dates(values: Values, kind: pa.DataType) -> pa.Array | None:
 
 def _times(values: Values, kind: pa.DataType) -> pa.Array | None:
     found = values.numbers(">i8")
-    return None if values.there(found >= _DAY).any() else values.array(kind, found)
+    return None if values.there(found >= DAY).any() else values.array(kind, found)
 
 
 def _moments(values: Values, kind: pa.DataType) -> pa.Array | None:
     found = values.numbers(">i8")
-    first, last = ((day - _EPOCH_DAYS) * _DAY for day in _YEARS_OF_FOUR_DIGITS)
-    if values.there((found < first) | (found >= last + _DAY)).any():
+    first, last = ((day - EPOCH_DAYS) * DAY for day in _YEARS_OF_FOUR_DIGITS)
+    if values.there((found < first) | (found >= last + DAY)).any():
         return None
-    return values.array(kind, found + _EPOCH_DAYS * _DAY)
+    return values.array(kind, found + EPOCH_DAYS * DAY)
 
 
 def _bytes(values: Values, kind: pa.DataType) -> pa.Array:
@@ -263,7 +253,7 @@ def _decimals(values: Values, kind: pa.DataType) -> pa.Array | None:
     if magnitudes is None:
         return None
     lower, upper = magnitudes
-    is_negative = signs == _NEGATIVE
+    is_negative = signs == NEGATIVE
     content = np.empty((len(digits), 2), np.uint64)
     content[:, 0] = np.where(is_negative, ~lower + np.uint64(1), lower)
     content[:, 1] = np.where(is_negative, ~upper + (lower == 0), upper)
@@ -272,19 +262,19 @@ def _decimals(values: Values, kind: pa.DataType) -> pa.Array | None:
 
 def _magnitudes(values: Values, digits: Numbers, exponents: Numbers, kind: pa.DataType) -> tuple[Words, Words] | None:
     """How many units of the last place, as lower and upper words. None when a digit stands outside of the type."""
-    before, behind = -(-(kind.precision - kind.scale) // _DIGITS), -(-kind.scale // _DIGITS)
+    before, behind = -(-(kind.precision - kind.scale) // DIGITS), -(-kind.scale // DIGITS)
     highest = int(exponents.max(initial=-1))
     if highest >= before or int((exponents - digits).min(initial=-1)) < -behind - 1:
         return None
-    spare_before = before * _DIGITS - (kind.precision - kind.scale)
-    spare_behind = behind * _DIGITS - kind.scale
+    spare_before = before * DIGITS - (kind.precision - kind.scale)
+    spare_behind = behind * DIGITS - kind.scale
     lower = upper = np.zeros(len(digits), np.uint64)
     places = range(highest, -behind - 1, -1)
     for start in range(0, len(places), _TOGETHER):
         word, times = np.zeros(len(digits), np.int64), 1
         for place in places[start : start + _TOGETHER]:
-            digit, room = _digit(values, digits, exponents, place), _BASE
-            if place == before - 1 and (digit >= _BASE // 10**spare_before).any():
+            digit, room = _digit(values, digits, exponents, place), BASE
+            if place == before - 1 and (digit >= BASE // 10**spare_before).any():
                 return None
             if place == -behind and spare_behind:
                 if (digit % 10**spare_behind).any():
