@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tidegate.databases.postgresql import decoding, encoding
-from tidegate.databases.postgresql.failures import NulInText
+from tidegate.databases.postgresql.failures import NotWritable
 from tidegate.databases.postgresql.types import holds
 from tidegate.errors import NotNative, ValueProblem
 from tidegate.model.columns import Column
@@ -174,11 +174,25 @@ def test_half_a_row_is_not_understood():
             list(decoding.decoded(blocks([broken, end]), batch.schema, forms))
 
 
-def test_a_nul_in_a_text_is_said_by_its_column():
-    batch, columns = of("text", pa.string(), ["a", "b\0"])
+YEAR_0 = -62_135_596_800 * 10**6 - 1  # a microsecond before the year 1
+
+
+@pytest.mark.parametrize(
+    ("declared", "kind", "value"),
+    [
+        ("text", pa.string(), "b\0"),
+        ("date", pa.date32(), -719_163),
+        ("timestamp(6) without time zone", pa.timestamp("us"), YEAR_0),
+        ("timestamp(6) with time zone", pa.timestamp("us", "UTC"), YEAR_0),
+    ],
+)
+def test_what_the_server_would_take_for_something_else_is_said_by_its_column(
+    declared: str, kind: pa.DataType, value: object
+):
+    batch, columns = of(declared, kind, [None, value])
     writers = encoding.writers(columns, batch.schema)
     assert writers is not None
-    with pytest.raises(NulInText) as met:
+    with pytest.raises(NotWritable) as met:
         list(encoding.encoded([batch], batch.schema, writers))
     assert met.value.column == "c"
 

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from tidegate.databases.postgresql.decoding import Block
-from tidegate.databases.postgresql.failures import NulInText
+from tidegate.databases.postgresql.failures import nul_in
 from tidegate.errors import NotNative, ValueProblem
 from tidegate.model.columns import Column
 from tidegate.rows.hexadecimal import bytes_from_hex, hex_from_bytes
@@ -82,13 +82,13 @@ class Decoder:
 
 
 def encoded(batches: Iterable[pa.RecordBatch], columns: Sequence[Column]) -> Iterator[bytes]:
-    """csv for COPY FROM, block by block. Raises NulInText."""
+    """csv for COPY FROM, block by block. Raises NotWritable."""
     # A truth goes into a column of numbers as 0 or 1; COPY would write it as a letter.
     as_numbers = [place for place, column in enumerate(columns) if column.holds.is_integer]
     for batch in batches:
         block = encode(batch, as_numbers)
         if b"\0" in block:
-            raise NulInText(_column_with_nul(batch))
+            raise nul_in(_column_with_nul(batch))
         yield block
 
 

@@ -45,7 +45,7 @@ _CAST_TO_TEXT = ("uuid", "number", "decimal", "date", "time", "timestamp", "inst
 _SECOND = 1_000_000
 DAY = 86_400 * _SECOND
 EPOCH_DAYS = 10_957  # from 1970 to 2000
-_YEARS_OF_FOUR_DIGITS = (-719_162, 2_932_896)  # days from 1970 to 0001-01-01 and to 9999-12-31
+YEARS_OF_FOUR_DIGITS = (-719_162, 2_932_896)  # days from 1970 to 0001-01-01 and to 9999-12-31
 
 NEGATIVE = 0x4000
 BASE = 10_000
@@ -209,7 +209,7 @@ def _truths(values: Values, kind: pa.DataType) -> pa.Array:
 
 def _dates(values: Values, kind: pa.DataType) -> pa.Array | None:
     days = values.numbers(">i4") + EPOCH_DAYS
-    first, last = _YEARS_OF_FOUR_DIGITS
+    first, last = YEARS_OF_FOUR_DIGITS
     if values.there((days < first) | (days > last)).any():
         return None
     return values.array(kind, days.astype(np.int32))
@@ -222,7 +222,7 @@ def _times(values: Values, kind: pa.DataType) -> pa.Array | None:
 
 def _moments(values: Values, kind: pa.DataType) -> pa.Array | None:
     found = values.numbers(">i8")
-    first, last = ((day - EPOCH_DAYS) * DAY for day in _YEARS_OF_FOUR_DIGITS)
+    first, last = ((day - EPOCH_DAYS) * DAY for day in YEARS_OF_FOUR_DIGITS)
     if values.there((found < first) | (found >= last + DAY)).any():
         return None
     return values.array(kind, found + EPOCH_DAYS * DAY)

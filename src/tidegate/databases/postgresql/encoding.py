@@ -20,8 +20,17 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tidegate.databases.postgresql.decoding import BASE, DAY, DIGITS, EPOCH_DAYS, IS_TEXT, NEGATIVE, SIGNATURE
-from tidegate.databases.postgresql.failures import NulInText
+from tidegate.databases.postgresql.decoding import (
+    BASE,
+    DAY,
+    DIGITS,
+    EPOCH_DAYS,
+    IS_TEXT,
+    NEGATIVE,
+    SIGNATURE,
+    YEARS_OF_FOUR_DIGITS,
+)
+from tidegate.databases.postgresql.failures import NotWritable, nul_in
 from tidegate.errors import ValueProblem
 from tidegate.model.columns import Column
 from tidegate.rows.pieces import Mask, Numbers
@@ -31,8 +40,9 @@ END = b"\xff\xff"
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 Words: TypeAlias = npt.NDArray[np.uint64]
-Writer: TypeAlias = Callable[[pa.Array], Bytes]
-"""The bytes of every value, a row of a matrix each; what stands for a null is of no account."""
+Writer: TypeAlias = Callable[[pa.Array], Bytes | None]
+"""The bytes of every value, a row of a matrix each; what stands for a null is of no account. None for a year that the
+server, asked by a text, would not take: as a number it takes any."""
 
 _INTEGERS = {"int16": 2, "int32": 4, "int64": 8}
 _NULL = -1
@@ -68,17 +78,17 @@ def _writer(column: Column, kind: pa.DataType) -> Writer | None:
         ("float32", pa.float32()): _numbers(">f4"),
         ("float64", pa.float64()): _numbers(">f8"),
         ("bool", pa.bool_()): _truths,
-        ("date", pa.date32()): _numbers(">i4", -EPOCH_DAYS),
+        ("date", pa.date32()): _since_2000(">i4", 1),
         ("time", pa.time64("us")): _numbers(">i8"),
-        ("timestamp", pa.timestamp("us")): _numbers(">i8", -EPOCH_DAYS * DAY),
-        ("instant", pa.timestamp("us", "UTC")): _numbers(">i8", -EPOCH_DAYS * DAY),
+        ("timestamp", pa.timestamp("us")): _since_2000(">i8", DAY),
+        ("instant", pa.timestamp("us", "UTC")): _since_2000(">i8", DAY),
     }.get((held, kind))
 
 
 def encoded(
     batches: Iterable[pa.RecordBatch], schema: pa.Schema, writers: Sequence[Writer | None]
 ) -> Iterator[memoryview]:
-    """The whole stream, block by block. Raises NulInText."""
+    """The whole stream, block by block. Raises NotWritable."""
     yield memoryview(HEADER)
     for batch in batches:
         if batch.schema.types != schema.types:
@@ -95,7 +105,10 @@ def _encoded(batch: pa.RecordBatch, writers: Sequence[Writer | None]) -> pa.Buff
         if writer is None:
             _add_texts(rows, array, name)
         else:
-            _add_values(rows, array, writer(array))
+            values = writer(array)
+            if values is None:
+                raise NotWritable(name, "a year before 1 or after 9999, in a column of dates")
+            _add_values(rows, array, values)
     return rows.joined()
 
 
@@ -153,7 +166,7 @@ def _add_texts(rows: _Rows, array: pa.Array, name: str) -> None:
     content = texts.buffers()[2]
     is_text = pa.types.is_string(array.type) and content is not None
     if is_text and b"\0" in memoryview(content)[int(offsets[0]) : int(offsets[-1])].tobytes():
-        raise NulInText(name)
+        raise nul_in(name)
     rows.add_varying(np.diff(offsets).astype(np.int64), is_null, texts)
 
 
@@ -181,12 +194,20 @@ def _stored(array: pa.Array, code: str) -> npt.NDArray[Any]:
     return np.frombuffer(array.buffers()[1], code, len(array), array.offset * size)
 
 
-def _numbers(code: str, shifted: int = 0) -> Writer:
-    def write(array: pa.Array) -> Bytes:
-        found = _stored(array, f"{code[1]}{array.type.bit_width // 8}")
-        if shifted:
-            found = found.astype(np.int64) + shifted
-        return _as_bytes(found.astype(code))
+def _numbers(code: str) -> Writer:
+    return lambda array: _as_bytes(_stored(array, f"{code[1]}{array.type.bit_width // 8}").astype(code))
+
+
+def _since_2000(code: str, day: int) -> Writer:
+    """Dates and moments, so many to a day."""
+    first, last = (of_year * day for of_year in YEARS_OF_FOUR_DIGITS)
+
+    def write(array: pa.Array) -> Bytes | None:
+        found = _stored(array, code[1:]).astype(np.int64)
+        is_outside = (found < first) | (found >= last + day)
+        if is_outside.any() and (is_outside & np.asarray(array.is_valid())).any():
+            return None
+        return _as_bytes((found - EPOCH_DAYS * day).astype(code))
 
     return write
 

@@ -81,16 +81,20 @@ def not_taken(problem: psycopg.Error, table: str, columns: Sequence[Column]) -> 
     return _no_room(table, which, f"{said} (SQLSTATE {problem.sqlstate})")
 
 
-class NulInText(Exception):
-    """Met in the texts of this column."""
+class NotWritable(Exception):
+    """A value of this column is not to be sent: why."""
 
-    def __init__(self, column: str) -> None:
-        super().__init__(column)
-        self.column = column
+    def __init__(self, column: str, why: str) -> None:
+        super().__init__(column, why)
+        self.column, self.why = column, why
 
 
-def no_nul(table: str, column: str) -> ValueProblem:
-    return _no_room(table, f"column {column}", "a text of PostgreSQL cannot hold U+0000")
+def nul_in(column: str) -> NotWritable:
+    return NotWritable(column, "a text of PostgreSQL cannot hold U+0000")
+
+
+def not_writable(met: NotWritable, table: str) -> ValueProblem:
+    return _no_room(table, f"column {met.column}", met.why)
 
 
 def snapshot_gone(connection: Connection) -> DatabaseError:

@@ -23,9 +23,9 @@ from psycopg import errors, pq
 from tidegate.databases.postgresql import catalog
 from tidegate.databases.postgresql.dialect import DIALECT
 from tidegate.databases.postgresql.failures import (
-    NulInText,
-    no_nul,
+    NotWritable,
     not_taken,
+    not_writable,
     snapshot_gone,
     translated,
     unreachable,
@@ -243,8 +243,8 @@ class PostgresqlSession(Session):
                         copy.write(block)
             except psycopg.DataError as problem:
                 raise not_taken(problem, str(table), columns) from None
-            except NulInText as met:
-                raise no_nul(str(table), met.column) from None
+            except NotWritable as met:
+                raise not_writable(met, str(table)) from None
             return cursor.rowcount
 
     # Snapshots and locks
