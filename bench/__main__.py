@@ -98,11 +98,13 @@ def _run(world: World, timeout: float, tool: Tool, job: dict[str, Any]) -> measu
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="the short form: under ten minutes")
-    parser.add_argument("--rounds", type=int, default=3, help="how often each contender has its turn")
+    parser.add_argument("--rounds", type=int, help="how often each contender has its turn: 2 when quick, 3 otherwise")
     parser.add_argument("--folder", default="bench-results", help="environments, servers' data and results")
     parser.add_argument("--cases", nargs="*", default=[], help="only cases whose names begin so")
     parser.add_argument("--tools", nargs="*", default=[], help="only these contenders")
-    return parser.parse_args()
+    options = parser.parse_args()
+    options.rounds = options.rounds or (2 if options.quick else 3)
+    return options
 
 
 if __name__ == "__main__":

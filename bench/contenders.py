@@ -53,7 +53,7 @@ TOOLS = (
     Tool(
         "tidegate on Spark",
         "tidegate_tool.py",
-        frozenset({"extract", "load", "daily"}),
+        frozenset({"extract", "load"}),
         databases=BOTH,
         options=(("master", "local[2]"),),
     ),
@@ -88,7 +88,8 @@ TOOLS = (
         frozenset({"extract", "load", "daily"}),
         ("dlt[postgres,sql_database,filesystem,parquet]==1.*", "pymysql"),
     ),
-    Tool("Sling", "sling_tool.py", frozenset({"extract", "load", "daily"}), ("sling-linux-amd64==1.4.*",), BOTH),
+    # Sling takes no part in loads: of 200,000 rows in ten files it had not loaded all after two minutes.
+    Tool("Sling", "sling_tool.py", frozenset({"extract", "daily"}), ("sling-linux-amd64==1.4.*",), BOTH),
 )
 
 

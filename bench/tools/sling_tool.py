@@ -39,15 +39,6 @@ def extract(job: dict[str, Any]) -> dict[str, Any]:
     return _sling("--src-conn", _url(job, "source"), "--src-stream", stream, "--tgt-object", place, job=job)
 
 
-def load(job: dict[str, Any]) -> dict[str, Any]:
-    files, options = f"file://{job['folder']}", json.dumps({"format": "parquet"})
-    return _sling(
-        *("--src-stream", files, "--src-options", options, "--tgt-conn", _url(job, "target")),
-        *("--tgt-object", f"{_schema(job, 'target')}.{job['table']}", "--mode", "full-refresh"),
-        job=job,
-    )
-
-
 def daily(job: dict[str, Any]) -> dict[str, Any]:
     """What is newer than what the target has; of a table without a mark all of it."""
     modes: dict[str, dict[str, Any]] = {
@@ -68,4 +59,4 @@ def daily(job: dict[str, Any]) -> dict[str, Any]:
 
 if __name__ == "__main__":
     job = json.loads(sys.argv[1])
-    print(json.dumps({"extract": extract, "load": load, "daily": daily}[job["work"]](job)))
+    print(json.dumps({"extract": extract, "daily": daily}[job["work"]](job)))
