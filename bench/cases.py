@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +25,14 @@ class Case(ABC):
     database: str = "postgresql"
     only: tuple[str, ...] = ()
     """Contenders, where not all that could are asked."""
+    without: tuple[str, ...] = ()
+    """Those who are not asked."""
 
     work = ""
 
     def takes(self, tool: Tool) -> bool:
         able = self.work in tool.works and self.database in tool.databases
-        return able and (not self.only or tool.name in self.only)
+        return able and tool.name not in self.without and (not self.only or tool.name in self.only)
 
     def prepare(self, tool: Tool, world: World, run: Run) -> None:
         """What has to be there before the first round. Not timed."""
@@ -86,6 +88,15 @@ class Extract(Case):
         newest = str(tables.FIRST_DAY + tables.DAYS - self.days)
         expected = expected.filter(truth.at_least(expected["cob"], newest))
         return truth.difference(expected, truth.of_files(Path(job["folder"]), self.shape))
+
+
+@dataclass(frozen=True)
+class Memory(Extract):
+    """So many rows that comparing their cells would take more memory than there is: they are counted."""
+
+    def wrong(self, tool: Tool, world: World, job: dict[str, Any]) -> str:
+        found = truth.rows_of_files(Path(job["folder"]))
+        return "" if found == self.rows else f"{found:,} rows of {self.rows:,}"
 
 
 @dataclass(frozen=True)
@@ -238,6 +249,11 @@ class Daily(_Lasting):
 
 def quick() -> Iterator[Case]:
     """Under ten minutes on two cores."""
+    for case in _small():
+        yield replace(case, without=("tidegate, warm", "tidegate, 1 core", "tidegate + verify", "onETL"))
+
+
+def _small() -> Iterator[Case]:
     yield Start("start", "Spark: start and first job")
     yield Nothing("nothing", "A run with nothing to do, 20 tables", rows=1_000)
     yield Extract("extract-200k", "Extract of 200,000 rows to Parquet", rows=200_000)
@@ -250,7 +266,7 @@ def quick() -> Iterator[Case]:
 
 def long() -> Iterator[Case]:
     """Everything, as often as it takes."""
-    yield from quick()
+    yield from _small()
     yield Plan("plan", "A plan of 500 tables", rows=10, tables=500)
     yield FirstRun("tables-20", "20 tables of 1,000 rows that were never loaded", rows=1_000)
     yield FirstRun("tables-200", "200 tables of 1,000 rows that were never loaded", rows=1_000, tables=200)
@@ -273,4 +289,4 @@ def long() -> Iterator[Case]:
             )
     yield Extract("mariadb-extract-1m", "MariaDB: extract of 1,000,000 rows", "mysql", rows=1_000_000)
     yield Load("mariadb-load-1m", "MariaDB: load of 1,000,000 rows into an empty table", "mysql", rows=1_000_000)
-    yield Extract("memory-20m", "Memory: extract of 20,000,000 rows", only=("tidegate",), rows=20_000_000)
+    yield Memory("memory-20m", "Memory: extract of 20,000,000 rows", only=("tidegate",), rows=20_000_000)

@@ -61,6 +61,10 @@ def of_files(folder: Path, shape: Shape) -> pa.Table:
     return pa.table({name: _spelled(whole[name]) for name in names})
 
 
+def rows_of_files(folder: Path) -> int:
+    return sum(pq.read_metadata(path).num_rows for path in folder.rglob("*.parquet"))
+
+
 def _spelled(cells: pa.ChunkedArray) -> pa.ChunkedArray:
     if pa.types.is_dictionary(cells.type):
         cells = cells.cast(cells.type.value_type)
