@@ -53,7 +53,7 @@ def _write(folder: Path, results: dict[str, Any]) -> None:
 
 
 def _wanted(case: cases.Case, names: list[str]) -> bool:
-    return not names or any(case.name.startswith(name) for name in names)
+    return not names or any(f"{case.name}-".startswith(f"{name}-") for name in names)
 
 
 def _measured(case: cases.Case, contenders: list[Tool], world: World, rounds: int, timeout: float) -> list[Series]:
