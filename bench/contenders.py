@@ -48,7 +48,7 @@ class Tool:
 
 PYSPARK = "pyspark==4.1.*"
 TOOLS = (
-    Tool("limit", "limit.py", frozenset({"extract", "load"}), makes_table=False, is_limit=True),
+    Tool("limit", "limit.py", frozenset({"extract", "load"}), makes_table=False, is_limit=True, is_warm=True),
     Tool("tidegate", "tidegate_tool.py", frozenset({"start", "extract", "load", "daily", "plan"}), databases=BOTH),
     Tool(
         "tidegate on Spark",

@@ -83,15 +83,15 @@ def run_slices(
     is done; `progressed` with the rows moved so far by all of them.
     Never more than `at_once` run at a time, however large the cluster is."""
     workspace.mkdir(parents=True, exist_ok=True)
-    job = _Job(mover, slices, workspace, at_once)
+    job, told = _Job(mover, slices, workspace, at_once), _Told(workspace)
     seen: set[int] = set()
     while True:
         ended = not job.is_alive()
-        for number, facts in _left_behind(workspace):
+        for number, facts in told.since_last():
             if number not in seen:
                 seen.add(number)
                 finished(number, facts)
-        progressed(_rows_so_far(workspace))
+        progressed(told.rows)
         if ended:
             break
         job.join(_POLL_SECONDS)
@@ -192,18 +192,38 @@ def _leave(workspace: Path, stem: str, facts: Facts) -> None:
         temporary.rename(workspace / f"{stem}.facts")
 
 
-def _left_behind(workspace: Path) -> Iterator[tuple[int, Facts]]:
-    """Facts of slices that were done. A failure is not taken from here: Spark may still repeat the task."""
-    for path in workspace.glob("*.facts"):
-        facts = json.loads(path.read_text())
-        if facts["outcome"] == "done":
-            yield int(path.name.split(".")[0]), facts
+class _Told:
+    """What tasks have left in the workspace. There may be thousands: no file is read again once it is final."""
 
+    def __init__(self, workspace: Path) -> None:
+        self._workspace = workspace
+        self._known: set[str] = set()
+        self._moved: dict[str, int] = {}
+        self._done: set[str] = set()
 
-def _rows_so_far(workspace: Path) -> int:
-    most: dict[str, int] = {}
-    for path in workspace.glob("*.rows"):
+    def since_last(self) -> Iterator[tuple[int, Facts]]:
+        """Facts of slices that were done. A failure is not taken from here: Spark may still repeat the task."""
+        names = os.listdir(self._workspace)
+        for name in names:
+            if name.endswith(".facts") and name not in self._known:
+                facts = json.loads((self._workspace / name).read_text())
+                if facts["outcome"] == "done":
+                    self._known.add(name)
+                    self._done.add(name.split(".")[0])
+                    yield int(name.split(".")[0]), facts
+        for name in names:
+            if name.endswith(".rows") and name not in self._known:
+                self._look_at(name)
+
+    def _look_at(self, name: str) -> None:
+        number = name.split(".")[0]
         with contextlib.suppress(OSError, ValueError):
-            number = path.name.split(".")[0]
-            most[number] = max(most.get(number, 0), int(path.read_text()))
-    return sum(most.values())
+            rows = int((self._workspace / name).read_text())
+            self._moved[number] = max(self._moved.get(number, 0), rows)
+        if number in self._done:
+            self._known.add(name)
+
+    @property
+    def rows(self) -> int:
+        """How many were moved so far."""
+        return sum(self._moved.values())
