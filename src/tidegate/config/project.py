@@ -217,7 +217,7 @@ class SparkSettings(Settings):
     """A Spark Connect server, as in `sc://host:15002`, instead of a master."""
     options: Mapping[str, Annotated[str, BeforeValidator(_text_of_option)]] = Field(default={}, repr=False)
     """Further Spark settings, by their own names."""
-    from_rows: int = Field(default=1_000_000, ge=0)
+    from_rows: int = Field(default=2_000_000, ge=0)
     """How many rows a run must have to move before Spark is started on this machine: fewer are moved by this process
     in less time than a JVM takes to start. `0` for always; always, too, with a master, a remote or a session."""
 
