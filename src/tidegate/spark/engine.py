@@ -1,7 +1,7 @@
 """What moves the rows: Spark, started at the first need and in the background, while planning still goes on.
 
-A JVM takes seconds to start, in which this process could have moved a million rows or two. So on this machine, where nobody
-named a master, few rows are moved by threads of its own, through the same slices.
+A JVM takes seconds to start, in which this process could have moved a million rows or two. So on this machine, where
+nobody named a master, few rows are moved by threads of its own, through the same slices.
 """
 
 from __future__ import annotations
