@@ -31,8 +31,9 @@ def main() -> None:
     results: dict[str, Any] = {"machine": report.machine(), "rounds": options.rounds, "missing": missing, "cases": []}
     shutil.rmtree(folder / "results", ignore_errors=True)
     timeout = TIMEOUT if options.quick else LONG_TIMEOUT
+    drivers = jars([tool for tool in tools if tool.name not in missing], folder / "environments")
     print(f"Ready after {time.monotonic() - started:.0f} s.", flush=True)
-    with opened(folder, jars(folder / "jars"), {case.database for case in chosen}) as world:
+    with opened(folder, drivers, {case.database for case in chosen}) as world:
         for case in chosen:
             contenders = [tool for tool in tools if case.takes(tool) and tool.name not in missing]
             series = _measured(case, contenders, world, options.rounds, timeout)

@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 import subprocess
 import sys
-import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(__file__).parent
-MAVEN = "https://repo1.maven.org/maven2"
-JARS = {
-    "org/postgresql/postgresql/42.7.7/postgresql-42.7.7.jar": (
-        "157963d60ae66d607e09466e8c0cdf8087e9cb20d0159899ffca96bca2528460"
-    ),
-    "org/mariadb/jdbc/mariadb-java-client/3.5.3/mariadb-java-client-3.5.3.jar": (
-        "85c4ba2f221d0dfd439c26affbb294f784960763544263c65aba9c2c76858706"
-    ),
-}
+DRIVERS = ("org.postgresql:postgresql:42.7.7", "org.mariadb.jdbc:mariadb-java-client:3.5.3")
 BOTH = frozenset({"postgresql", "mysql"})
 POSTGRESQL = frozenset({"postgresql"})
 
@@ -114,19 +103,14 @@ def _install(tool: Tool, folder: Path) -> None:
     (place / "installed").touch()
 
 
-def jars(folder: Path) -> str:
-    """The drivers that JDBC needs, from Maven Central."""
-    folder.mkdir(parents=True, exist_ok=True)
-    found = []
-    for path, expected in JARS.items():
-        place = folder / Path(path).name
-        if not place.exists():
-            with urllib.request.urlopen(f"{MAVEN}/{path}") as answer:
-                content = answer.read()
-            if hashlib.sha256(content).hexdigest() != expected:
-                raise SystemExit(f"{path} is not what it was: its hash is {hashlib.sha256(content).hexdigest()}")
-            part = place.with_suffix(".part")
-            part.write_bytes(content)
-            os.replace(part, place)
-        found.append(str(place))
-    return ",".join(found)
+def jars(tools: list[Tool], folder: Path) -> str:
+    """The drivers that JDBC needs, resolved once by Spark itself: no contender's time has that in it."""
+    over_jdbc = next((tool for tool in tools if PYSPARK in tool.needs), None)
+    if over_jdbc is None:
+        return ""
+    place = folder / "jars.txt"
+    if not place.exists():
+        argv = [over_jdbc.python(folder), str(HERE / "tools" / "drivers.py"), str(folder / "ivy"), *DRIVERS]
+        told = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
+        place.write_text(told.strip().splitlines()[-1])
+    return place.read_text()
