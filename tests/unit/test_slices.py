@@ -11,7 +11,7 @@ import pytest
 
 from tidegate.errors import LakeError
 from tidegate.spark.engine import Engine
-from tidegate.spark.slices import Facts, Nearby, Progress, _reason, run_slices
+from tidegate.spark.slices import Facts, Nearby, Progress, _reason, _Told, run_slices
 
 IN_A_WORKER = """
   An exception was thrown from the Python worker. Please see the stack trace below.
@@ -90,6 +90,18 @@ def test_every_slice_is_told_of_once_whether_it_fails_or_not(tmp_path: Path):
         "LakeError",
         "Unexpected ZeroDivisionError: a mistake",
     )
+
+
+def test_what_was_left_behind_is_told_once_and_no_failure_before_its_last_attempt(tmp_path: Path):
+    told = _Told(tmp_path)
+    (tmp_path / "0.1.facts").write_text('{"outcome": "failed"}')
+    (tmp_path / "0.1.rows").write_text("5")
+    assert (list(told.since_last()), told.rows) == ([], 5)
+
+    (tmp_path / "0.2.facts").write_text('{"outcome": "done"}')
+    (tmp_path / "0.2.rows").write_text("7")
+    assert (list(told.since_last()), told.rows) == ([(0, {"outcome": "done"})], 7)
+    assert (list(told.since_last()), told.rows) == ([], 7)
 
 
 @pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="one core runs one slice at a time")
