@@ -193,6 +193,11 @@ class Session(ABC):
     @abstractmethod
     def close(self) -> None: ...
 
+    def renew(self) -> bool:
+        """Ends what is open, so that the next one with the same purpose finds the session as it was opened.
+        False where that cannot be: then it is to be closed."""
+        return False
+
     @property
     @abstractmethod
     def is_open(self) -> bool:

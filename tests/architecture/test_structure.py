@@ -28,7 +28,7 @@ MAY_IMPORT = {
     "rows": {"errors", "model"},
     "interfaces": {"errors", "model", "sql"},
     "plugins": {"errors", "model", "interfaces"},
-    "spark": {"errors", "model"},
+    "spark": {"errors", "model", "interfaces"},
     "databases": {"errors", "model", "interfaces", "sql", "rows"},
     "changes": {"errors", "model", "interfaces", "sql"},
     "lakes": {"errors", "model"},

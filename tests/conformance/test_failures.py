@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
@@ -19,6 +19,7 @@ from tidegate.errors import DatabaseError, OutcomeUnknown, Transient, Unreachabl
 from tidegate.interfaces import BatchSize, Database, ReadRequest, Session
 from tidegate.model.names import TableName
 from tidegate.plugins import database as database_at
+from tidegate.spark.worker import Sessions
 from tidegate.sql.text import Literal, Name, sql
 
 pytestmark = [pytest.mark.postgres, pytest.mark.mysql]
@@ -234,3 +235,59 @@ def test_a_lock_of_a_transaction_ends_with_it(place: Place):
 
 def _eventually(happens: Callable[[], bool]) -> None:
     wait_until(happens, "it happens")
+
+
+# Sessions that one slice leaves to the next
+
+
+@pytest.fixture
+def sessions(place: Place) -> Iterator[Sessions]:
+    with closing(Sessions()) as found:
+        yield found
+
+
+def test_a_session_that_is_used_again_sees_what_came_meanwhile(place: Place, sessions: Sessions):
+    seen, used = [], []
+    for _ in range(3):
+        with sessions.session(place.database, "land", read_only=True) as session:
+            session.export_snapshot()
+            seen.append(session.query(sql("SELECT COUNT(*) FROM {t}", t=place.table))[0][0])
+            used.append(session)
+        sides.do(place.url, "INSERT INTO t SELECT MAX(id) + 1, 0 FROM t")
+    assert seen == [2, 3, 4]
+    assert used[0] is used[1] is used[2]
+
+
+def test_a_session_whose_user_failed_is_used_by_nobody_else(place: Place, sessions: Sessions):
+    used = []
+
+    def fail_half_way() -> None:
+        with sessions.session(place.database, "load") as session:
+            used.append(session)
+            session.execute(sql("BEGIN TRANSACTION" if place.kind == "sqlserver" else "BEGIN"))
+            session.execute(sql("DELETE FROM {t}", t=place.table))
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail_half_way()
+    assert not used[0].is_open
+    with sessions.session(place.database, "load") as second:
+        assert second.query(sql("SELECT COUNT(*) FROM {t}", t=place.table)) == [(2,)]
+
+
+def test_what_was_done_stands_when_the_session_is_lost_afterwards(place: Place, sessions: Sessions):
+    with sessions.session(place.database, "load") as session:
+        with session.transaction():
+            session.execute(sql("DELETE FROM {t} WHERE id = 1", t=place.table))
+        session.export_snapshot()
+        place.end(session)
+    with sessions.session(place.database, "load") as session:
+        assert session.query(sql("SELECT COUNT(*) FROM {t}", t=place.table)) == [(1,)]
+
+
+def test_sessions_are_closed_in_the_end(place: Place):
+    sessions = Sessions()
+    with sessions.session(place.database, "load") as session:
+        pass
+    sessions.close()
+    assert not session.is_open

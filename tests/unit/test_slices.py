@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 from collections.abc import Sequence
@@ -11,7 +12,8 @@ import pytest
 
 from tidegate.errors import LakeError
 from tidegate.spark.engine import Engine
-from tidegate.spark.slices import Facts, Nearby, Progress, _reason, _Told, run_slices
+from tidegate.spark.slices import Facts, Nearby, _reason, _Told, run_slices
+from tidegate.spark.worker import Worker
 
 IN_A_WORKER = """
   An exception was thrown from the Python worker. Please see the stack trace below.
@@ -53,14 +55,14 @@ class Counted:
     def __init__(self, number: int, together: threading.Barrier | None = None) -> None:
         self.number, self.together = number, together
 
-    def move(self, attempt: str, progress: Progress) -> Facts:
+    def move(self, worker: Worker) -> Facts:
         if self.together is not None:
             self.together.wait(timeout=10)
         if self.number == 2:
             raise LakeError("no room")
         if self.number == 3:
             raise ZeroDivisionError("a mistake")
-        progress.add(10)
+        worker.progress.add(10)
         return {"rows": self.number}
 
 
@@ -94,13 +96,14 @@ def test_every_slice_is_told_of_once_whether_it_fails_or_not(tmp_path: Path):
 
 def test_what_was_left_behind_is_told_once_and_no_failure_before_its_last_attempt(tmp_path: Path):
     told = _Told(tmp_path)
-    (tmp_path / "0.1.facts").write_text('{"outcome": "failed"}')
+    (tmp_path / "0.1.facts").write_text('{"outcome": "failed", "moved": 6}')
     (tmp_path / "0.1.rows").write_text("5")
     assert (list(told.since_last()), told.rows) == ([], 5)
 
-    (tmp_path / "0.2.facts").write_text('{"outcome": "done"}')
-    (tmp_path / "0.2.rows").write_text("7")
-    assert (list(told.since_last()), told.rows) == ([(0, {"outcome": "done"})], 7)
+    done = {"outcome": "done", "moved": 7}
+    (tmp_path / "0.2.facts").write_text(json.dumps(done))
+    assert list(told.since_last()) == [(0, done)]
+    told.end(0, done)
     assert (list(told.since_last()), told.rows) == ([], 7)
 
 

@@ -12,7 +12,8 @@ from tidegate.interfaces import Database, ReadRequest, Session
 from tidegate.lakes.parquet import FileWriter
 from tidegate.model.receipt import Receipt
 from tidegate.runs.retry import retried
-from tidegate.spark.slices import Facts, Progress
+from tidegate.spark.slices import Facts
+from tidegate.spark.worker import Progress, Worker
 from tidegate.sql.text import Sql
 
 if TYPE_CHECKING:
@@ -45,27 +46,25 @@ class LandSlice:
     keys: ReadRequest | None = None
     """What names an entity, of all rows that there are: written into a file of its own, on the same snapshot."""
 
-    def move(self, attempt: str, progress: Progress) -> Facts:
-        return retried(
-            lambda: with_text_where_needed(self.request, lambda request: self._land(request, attempt, progress))
-        )
+    def move(self, worker: Worker) -> Facts:
+        return retried(lambda: with_text_where_needed(self.request, lambda request: self._land(request, worker)))
 
-    def _land(self, request: ReadRequest, attempt: str, progress: Progress) -> Facts:
-        with self.database.connect("land", read_only=True) as session:
+    def _land(self, request: ReadRequest, worker: Worker) -> Facts:
+        with worker.sessions.session(self.database, "land", read_only=True) as session:
             # Before the snapshot is taken: a file must not claim to be newer than what it shows.
             read_at = self.read_at or session.now()
             session.use_snapshot(self.snapshot) if self.snapshot else session.export_snapshot()
             newest = self._newest(session, request.text_columns)
             before = self._fingerprint(session)
-            path = self.folder / f"{self.name}.{attempt}.parquet"
+            path = self.folder / f"{self.name}.{worker.attempt}.parquet"
             about = {**self.about, "read_at": read_at, "newest": newest}
             if self.keys is not None:
                 keys = self.keys.with_text(request.text_columns)
                 beside = _Written(path.with_suffix(".keys"), keys, (), "")
-                all_keys, _, _ = beside.write(session.read(keys), progress, about)
+                all_keys, _, _ = beside.write(session.read(keys), worker.progress, about)
                 about["newest"] = with_keys(newest, all_keys)
             written = _Written(path, request, self.watched, self.proven_by)
-            receipt, newest, size = written.write(session.read(request), progress, about)
+            receipt, newest, size = written.write(session.read(request), worker.progress, about)
             if self._fingerprint(session) != before:
                 raise Transient(
                     f"{request.table}: rows came or went while they were read, and it cannot be read in a snapshot.",

@@ -18,7 +18,8 @@ from tidegate.model.receipt import Receipt
 from tidegate.runs.landing import read_receipt
 from tidegate.runs.listener import Boundary
 from tidegate.runs.retry import retried
-from tidegate.spark.slices import Facts, Progress
+from tidegate.spark.slices import Facts
+from tidegate.spark.worker import Progress, Worker
 from tidegate.state.ledger import Ledger
 from tidegate.state.lock import newest_run
 
@@ -66,10 +67,10 @@ class LoadSlice:
     keys: Path | None = None
     """A file beside it, with the keys that the source had."""
 
-    def move(self, attempt: str, progress: Progress) -> Facts:
-        return retried(lambda: self._load(progress))
+    def move(self, worker: Worker) -> Facts:
+        return retried(lambda: self._load(worker))
 
-    def _load(self, progress: Progress) -> Facts:
+    def _load(self, worker: Worker) -> Facts:
         file = self._file()
         facts: Facts = {
             "rows": file.rows,
@@ -78,9 +79,9 @@ class LoadSlice:
             "text_columns": list(file.text_columns),
         }
         work = self._about(file)
-        with self.database.connect("load") as session:
+        with worker.sessions.session(self.database, "load") as session:
             try:
-                loaded = self._apply(session, work, progress)
+                loaded = self._apply(session, work, worker.progress)
                 self.boundary("task committed")
             except OutcomeUnknown:
                 loaded = self._look(work)

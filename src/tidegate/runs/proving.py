@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from tidegate.interfaces import Database, ReadRequest
 from tidegate.runs.landing import read_receipt, with_text_where_needed
 from tidegate.runs.retry import retried
-from tidegate.spark.slices import Facts, Progress
+from tidegate.spark.slices import Facts
+from tidegate.spark.worker import Worker
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,20 +34,20 @@ class CompareSlice:
     keys: tuple[str, ...] = ()
     """With keys, rows that differ are named by them."""
 
-    def move(self, attempt: str, progress: Progress) -> Facts:
+    def move(self, worker: Worker) -> Facts:
         some = self.source_request or self.target_request
         assert some is not None
         some = some.with_text(self.text_columns)
         return retried(
-            lambda: with_text_where_needed(some, lambda request: self._compare(request.text_columns, progress))
+            lambda: with_text_where_needed(some, lambda request: self._compare(request.text_columns, worker))
         )
 
-    def _compare(self, text_columns: tuple[str, ...], progress: Progress) -> Facts:
-        source = self._receipt(self.source, self.source_request, self.snapshot, text_columns, progress)
-        target = self._receipt(self.target, self.target_request, "", text_columns, progress)
+    def _compare(self, text_columns: tuple[str, ...], worker: Worker) -> Facts:
+        source = self._receipt(self.source, self.source_request, self.snapshot, text_columns, worker)
+        target = self._receipt(self.target, self.target_request, "", text_columns, worker)
         facts: Facts = {"source": source, "target": target, "text_columns": list(text_columns)}
         if self.keys and source != target:
-            facts["keys"] = self._keys_that_differ(text_columns)
+            facts["keys"] = self._keys_that_differ(text_columns, worker)
         return facts
 
     def _receipt(
@@ -55,23 +56,25 @@ class CompareSlice:
         request: ReadRequest | None,
         snapshot: str,
         text_columns: tuple[str, ...],
-        progress: Progress,
+        worker: Worker,
     ) -> dict[str, Any] | None:
         if database is None or request is None:
             return None
-        with database.connect("prove", read_only=True) as session:
+        with worker.sessions.session(database, "prove", read_only=True) as session:
             session.use_snapshot(snapshot) if snapshot else session.export_snapshot()
-            receipt = read_receipt(session, replace(request, text_columns=text_columns), progress)
+            receipt = read_receipt(session, replace(request, text_columns=text_columns), worker.progress)
         return {"rows": receipt.rows, "hash": receipt.hash}
 
-    def _keys_that_differ(self, text_columns: tuple[str, ...]) -> Facts:
+    def _keys_that_differ(self, text_columns: tuple[str, ...], worker: Worker) -> Facts:
         assert self.source and self.source_request and self.target and self.target_request
-        source = self._keyed(self.source, replace(self.source_request, text_columns=text_columns), self.snapshot)
-        target = self._keyed(self.target, replace(self.target_request, text_columns=text_columns), "")
+        of_source = replace(self.source_request, text_columns=text_columns)
+        of_target = replace(self.target_request, text_columns=text_columns)
+        source = self._keyed(self.source, of_source, self.snapshot, worker)
+        target = self._keyed(self.target, of_target, "", worker)
         return differing_keys(source, target)
 
-    def _keyed(self, database: Database, request: ReadRequest, snapshot: str) -> pa.Table:
-        with database.connect("prove", read_only=True) as session:
+    def _keyed(self, database: Database, request: ReadRequest, snapshot: str, worker: Worker) -> pa.Table:
+        with worker.sessions.session(database, "prove", read_only=True) as session:
             session.use_snapshot(snapshot) if snapshot else session.export_snapshot()
             return keyed_hashes(session.read(request), self.keys)
 

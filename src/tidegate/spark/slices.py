@@ -10,21 +10,24 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import queue
 import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tidegate.errors import SparkUnavailable, TidegateError
+from tidegate.spark.worker import Progress, Sessions, Worker
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
 _POLL_SECONDS = 0.1
-_PROGRESS_SECONDS = 0.3
 
 Facts = dict[str, Any]
 
@@ -32,33 +35,20 @@ Facts = dict[str, Any]
 class Slice(Protocol):
     """The part of a window that one task moves. Must be repeatable: a task may run more than once."""
 
-    def move(self, attempt: str, progress: Progress) -> Facts:
+    def move(self, worker: Worker) -> Facts:
         """Do the work; what is to be known of it."""
-
-
-class Progress:
-    """How many rows a slice has moved so far, told to the driver now and then."""
-
-    def __init__(self, path: Path) -> None:
-        self._path, self._rows, self._told_at = path, 0, 0.0
-
-    def add(self, rows: int) -> None:
-        self._rows += rows
-        if time.monotonic() - self._told_at >= _PROGRESS_SECONDS:
-            self._told_at = time.monotonic()
-            with contextlib.suppress(OSError):
-                self._path.write_text(str(self._rows))
 
 
 class Nearby:
     """Moves slices in this process, where they are too few for a JVM."""
 
-    def run(self, work: Callable[[int], None], count: int, at_once: int) -> None:
+    def run(self, work: Callable[[int, Sessions], None], count: int, at_once: int) -> None:
         numbers = iter(range(count))  # whose next number is taken in one step, by whichever thread asks
 
         def take() -> None:
-            for number in numbers:
-                work(number)
+            with closing(Sessions()) as sessions:
+                for number in numbers:
+                    work(number, sessions)
 
         # Daemons: a process that is interrupted ends, and what they had open is rolled back.
         threads = [
@@ -87,18 +77,15 @@ def run_slices(
     seen: set[int] = set()
     while True:
         ended = not job.is_alive()
-        for number, facts in told.since_last():
+        for number, facts in chain(told.since_last(), job.since_last()):
             if number not in seen:
                 seen.add(number)
+                told.end(number, facts)
                 finished(number, facts)
         progressed(told.rows)
         if ended:
             break
         job.join(_POLL_SECONDS)
-    for number, facts in job.results():
-        if number not in seen:
-            seen.add(number)
-            finished(number, facts)
     for number in sorted(set(range(len(slices))) - seen):
         finished(number, job.why_missing())
 
@@ -110,7 +97,7 @@ class _Job(threading.Thread):
         super().__init__(daemon=True, name="tidegate slices")
         self._mover, self._slices, self._workspace = mover, slices, workspace
         self._tasks = min(len(slices), at_once)
-        self._results: list[tuple[int, Facts]] = []
+        self._results: queue.SimpleQueue[tuple[int, Facts]] = queue.SimpleQueue()
         self._problem: BaseException | None = None
         self.start()
 
@@ -123,18 +110,21 @@ class _Job(threading.Thread):
         except BaseException as problem:
             self._problem = problem
 
-    def _move_here(self, number: int) -> None:
+    def _move_here(self, number: int, sessions: Sessions) -> None:
         attempt = f"p{os.getpid()}"
-        self._results.append((number, _outcome(self._slices[number], number, self._workspace, attempt)))
+        self._results.put((number, _outcome(self._slices[number], number, self._workspace, attempt, sessions)))
 
     def _move_by_spark(self, session: SparkSession) -> None:
         numbers = session.range(0, len(self._slices), 1, self._tasks)
         work = _task(list(self._slices), str(self._workspace))
         rows = numbers.mapInArrow(work, "slice bigint, facts string").collect()
-        self._results = [(row["slice"], json.loads(row["facts"])) for row in rows]
+        for row in rows:
+            self._results.put((row["slice"], json.loads(row["facts"])))
 
-    def results(self) -> list[tuple[int, Facts]]:
-        return list(self._results)
+    def since_last(self) -> Iterator[tuple[int, Facts]]:
+        """What came back: of threads as soon as it is there, of Spark when its job has ended."""
+        while not self._results.empty():
+            yield self._results.get()
 
     def why_missing(self) -> Facts:
         problem = SparkUnavailable(
@@ -159,30 +149,33 @@ def _task(slices: list[Slice], workspace: str) -> Callable[[Iterable[pa.RecordBa
 
         context = TaskContext.get()
         attempt = f"{context.taskAttemptId()}" if context is not None else f"p{os.getpid()}"
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                facts = _outcome(slices[number], number, Path(workspace), attempt)
-                yield pa.RecordBatch.from_pydict({"slice": [number], "facts": [json.dumps(facts)]})
+        with closing(Sessions()) as sessions:
+            for batch in batches:
+                for number in batch.column(0).to_pylist():
+                    facts = _outcome(slices[number], number, Path(workspace), attempt, sessions)
+                    _leave(Path(workspace), f"{number}.{attempt}", facts)
+                    yield pa.RecordBatch.from_pydict({"slice": [number], "facts": [json.dumps(facts)]})
 
     return work
 
 
-def _outcome(slice_: Slice, number: int, workspace: Path, attempt: str) -> Facts:
+def _outcome(slice_: Slice, number: int, workspace: Path, attempt: str, sessions: Sessions) -> Facts:
     """One slice's facts. A failure is a fact too: it must not end the job of the others."""
     started = time.monotonic()
+    worker = Worker(attempt, Progress(workspace / f"{number}.{attempt}.rows"), sessions)
     try:
-        facts = {"outcome": "done", **slice_.move(attempt, Progress(workspace / f"{number}.{attempt}.rows"))}
+        facts = {"outcome": "done", **slice_.move(worker)}
     except TidegateError as problem:
         facts = _failed(problem)
     except Exception as problem:
         facts = _failed(TidegateError(f"Unexpected {type(problem).__name__}: {problem}"))
     facts["seconds"] = round(time.monotonic() - started, 3)
-    _leave(workspace, f"{number}.{attempt}", facts)
+    facts["moved"] = worker.progress.rows
     return facts
 
 
 def _failed(problem: TidegateError) -> Facts:
-    return {"outcome": "failed", "error": str(problem), "kind": type(problem).__name__, "seconds": 0.0}
+    return {"outcome": "failed", "error": str(problem), "kind": type(problem).__name__, "seconds": 0.0, "moved": 0}
 
 
 def _leave(workspace: Path, stem: str, facts: Facts) -> None:
@@ -198,8 +191,8 @@ class _Told:
     def __init__(self, workspace: Path) -> None:
         self._workspace = workspace
         self._known: set[str] = set()
-        self._moved: dict[str, int] = {}
-        self._done: set[str] = set()
+        self._moved: dict[int, int] = {}
+        self._ended: set[int] = set()
 
     def since_last(self) -> Iterator[tuple[int, Facts]]:
         """Facts of slices that were done. A failure is not taken from here: Spark may still repeat the task."""
@@ -209,21 +202,24 @@ class _Told:
                 facts = json.loads((self._workspace / name).read_text())
                 if facts["outcome"] == "done":
                     self._known.add(name)
-                    self._done.add(name.split(".")[0])
-                    yield int(name.split(".")[0]), facts
+                    yield _number(name), facts
         for name in names:
-            if name.endswith(".rows") and name not in self._known:
-                self._look_at(name)
+            if name.endswith(".rows") and _number(name) not in self._ended:
+                with contextlib.suppress(OSError, ValueError):
+                    rows = int((self._workspace / name).read_text())
+                    self._moved[_number(name)] = max(self._moved.get(_number(name), 0), rows)
 
-    def _look_at(self, name: str) -> None:
-        number = name.split(".")[0]
-        with contextlib.suppress(OSError, ValueError):
-            rows = int((self._workspace / name).read_text())
-            self._moved[number] = max(self._moved.get(number, 0), rows)
-        if number in self._done:
-            self._known.add(name)
+    def end(self, number: int, facts: Facts) -> None:
+        """This slice moves no more rows."""
+        self._ended.add(number)
+        self._moved[number] = facts["moved"]
 
     @property
     def rows(self) -> int:
         """How many were moved so far."""
         return sum(self._moved.values())
+
+
+def _number(name: str) -> int:
+    """Whose file it is."""
+    return int(name.split(".")[0])

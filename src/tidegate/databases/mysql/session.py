@@ -144,6 +144,10 @@ class MysqlSession(Session):
         with suppress(pymysql.Error, OSError):
             self._driver.close()
 
+    def renew(self) -> bool:
+        self._done("ROLLBACK")
+        return True
+
     # The catalog
 
     def identity(self) -> str:

@@ -128,6 +128,11 @@ class PostgresqlSession(Session):
         with suppress(psycopg.Error):
             self._driver.close()
 
+    def renew(self) -> bool:
+        if self._driver.info.transaction_status != pq.TransactionStatus.IDLE:
+            self.execute(sql("ROLLBACK"))
+        return True
+
     # The catalog
 
     def identity(self) -> str:

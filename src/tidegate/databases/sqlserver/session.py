@@ -194,6 +194,12 @@ class SqlServerSession(Session):
         with suppress(Exception):
             self._driver.close()
 
+    def renew(self) -> bool:
+        """One that loads keeps the locks of its stages until it closes."""
+        if self._read_only:
+            self._done("IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION; SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
+        return self._read_only
+
     # The catalog
 
     def identity(self) -> str:

@@ -17,6 +17,7 @@ from tidegate.model.values import Value
 from tidegate.runs.kinds.kind import Witnesses
 from tidegate.runs.kinds.partition.table import PartitionedTable
 from tidegate.runs.tables import UNTOUCHED
+from tidegate.runs.together import both
 from tidegate.sql import partitions
 
 MOST_VALUES = 100_000
@@ -42,13 +43,14 @@ def look(table: PartitionedTable, at: Witnesses, *, count_all: bool = False) -> 
     settled = settled_values(table.settings, values, ready)
     counted = settled if count_all else _to_count(table, settled, entries, scope)
     nullable = table.column.nullable
+    in_source, in_target = both(
+        lambda: _count_source(table, at.source, counted),
+        lambda: _count_target(table, at.target, [value for value in counted if value in held]),
+    )
     return PartitionEvidence(
-        source={**dict.fromkeys(values, SourceValue()), **_count_source(table, at.source, counted)},
+        source={**dict.fromkeys(values, SourceValue()), **in_source},
         lake=lake,
-        target={
-            **dict.fromkeys(held),
-            **_count_target(table, at.target, [value for value in counted if value in held]),
-        },
+        target={**dict.fromkeys(held), **in_target},
         ledger=entries,
         scope=scope,
         is_ours=bool(entries) or declared is not None or bool(kept),

@@ -16,6 +16,7 @@ from tidegate.runs.kinds.kind import Witnesses
 from tidegate.runs.kinds.scd2.table import VersionTable
 from tidegate.runs.landing import receipt_of, with_keys
 from tidegate.runs.tables import UNTOUCHED
+from tidegate.runs.together import both
 from tidegate.sql import marks, partitions
 from tidegate.sql.contents import count_rows
 
@@ -34,11 +35,10 @@ def look(table: VersionTable, at: Witnesses) -> MarkEvidence:
     declared = at.ledger.scope(table.ledger_name) if at.ledger else None
     kept = at.lake.kept_scope(table.lake_table, at.target_place)
     scope = declared or (Scope.from_json(kept) if kept else None)
-    held = None if table.target is None else _number(at.target.query(count_rows(table.target_name)))
-    evidence = MarkEvidence(
+    seen = MarkEvidence(
         source={ALL: SourceValue()},
         lake=files,
-        target={} if held is None else {ALL: held},
+        target={},
         ledger=entries,
         scope=scope,
         is_ours=bool(entries) or declared is not None or bool(kept),
@@ -48,10 +48,15 @@ def look(table: VersionTable, at: Witnesses) -> MarkEvidence:
         in_ledger=in_ledger,
         given={batch: window for batch, window in usable.items() if window.is_given},
         next_batch=_next_batch([batch for batch in (*entries, *files) if batch != ALL]),
-        held=held,
         collapses=table.is_made,
     )
-    return _by_mark(table, at.source, evidence) if table.mark is not None else _as_a_whole(table, at.source, evidence)
+    of_source = _as_a_whole if table.mark is None else _by_mark
+    seen, held = both(lambda: of_source(table, at.source, seen), lambda: _held(table, at.target))
+    return seen if held is None else replace(seen, target={ALL: held}, held=held)
+
+
+def _held(table: VersionTable, target: Session) -> int | None:
+    return None if table.target is None else _number(target.query(count_rows(table.target_name)))
 
 
 def _by_mark(table: VersionTable, source: Session, seen: MarkEvidence) -> MarkEvidence:

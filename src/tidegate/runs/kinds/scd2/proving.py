@@ -10,7 +10,8 @@ from tidegate.interfaces import Database, ReadRequest, Session
 from tidegate.loads._version_load import VersionLoad
 from tidegate.runs.landing import with_text_where_needed
 from tidegate.runs.retry import retried
-from tidegate.spark.slices import Facts, Progress
+from tidegate.spark.slices import Facts
+from tidegate.spark.worker import Progress, Worker
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,21 +42,23 @@ class CompareVersions:
     besides: str = "error"
     """How grave it is that the target has more: a tester may keep what is his."""
 
-    def move(self, attempt: str, progress: Progress) -> Facts:
+    def move(self, worker: Worker) -> Facts:
         request = self.held.with_text(self.text_columns)
-        return retried(lambda: with_text_where_needed(request, lambda seen: self._compare(seen.text_columns, progress)))
+        return retried(lambda: with_text_where_needed(request, lambda seen: self._compare(seen.text_columns, worker)))
 
-    def _compare(self, text_columns: tuple[str, ...], progress: Progress) -> Facts:
+    def _compare(self, text_columns: tuple[str, ...], worker: Worker) -> Facts:
+        progress = worker.progress
+
         def versions(session: Session, request: ReadRequest | None, *, made: bool = False) -> Versions:
             return self._versions(session, request, text_columns, progress, made=made)
 
         is_made = self.form.made is not None
-        with self.source.connect("prove", read_only=True) as session:
+        with worker.sessions.session(self.source, "prove", read_only=True) as session:
             session.use_snapshot(self.snapshot) if self.snapshot else session.export_snapshot()
             inside = versions(session, self.inside, made=is_made)
             beyond = versions(session, self.beyond, made=is_made)
             there = self._there(session, text_columns, progress)
-        with self.target.connect("prove", read_only=True) as session:
+        with worker.sessions.session(self.target, "prove", read_only=True) as session:
             session.export_snapshot()
             held = versions(session, self.held)
         sides = {"source": inside, "target": held}

@@ -9,6 +9,7 @@ from tidegate.model.evidence import LakeFile, LedgerEntry, PartitionEvidence, So
 from tidegate.runs.kinds.kind import Witnesses
 from tidegate.runs.kinds.static.table import WholeTable
 from tidegate.runs.landing import receipt_of, told
+from tidegate.runs.together import both
 from tidegate.sql.contents import checksum, count_rows
 
 
@@ -17,10 +18,11 @@ def look(table: WholeTable, at: Witnesses) -> PartitionEvidence:
     entry = entries.get(WHOLE.text)
     file = _file(table, at.lake)
     text_columns = file.text_columns if file else entry.text_columns if entry else ()
-    rows, state = _source(table, at.source, text_columns)
+    (rows, state), (held, target_state) = both(
+        lambda: _source(table, at.source, text_columns), lambda: _target(table, at.target, entry)
+    )
     declared = at.ledger.scope(table.ledger_name) if at.ledger else None
     kept = at.lake.kept_scope(table.lake_table, at.target_place)
-    held, target_state = _target(table, at.target, entry)
     return PartitionEvidence(
         source={WHOLE: SourceValue(rows, state)},
         lake={WHOLE: file} if file else {},
