@@ -137,14 +137,18 @@ def next_day(database: str, table: str, number: int, rows: int, first: int) -> S
 
 
 def next_versions(database: str, table: str, number: int, every: int) -> Sequence[str]:
-    """One of so many entities gets a version, and the one before it ends."""
-    at = f"timestamp'2024-08-01 00:00:00' + interval '{number + 1}' day"
+    """One of so many entities gets a version in the course of a day, and the one before it ends."""
+    day = f"timestamp'2024-08-01 00:00:00' + interval '{number + 1}' day"
+    at = {
+        "postgresql": f"{day} + id % 80000 * interval '1' second",
+        "mysql": f"timestampadd(SECOND, id % 80000, {day})",
+    }[database]
     chosen = f"is_latest AND id % {every} = {number % every}"
     kept = ", ".join(name for name in VERSIONS.names if name not in ("valid_from", "changed_at", "is_latest"))
     taken = kept.replace("amount", "amount + 1")
     names = "id, valid_from, changed_at, is_latest, " + kept.removeprefix("id, ")
     new = f"SELECT id, {at}, {at}, true, {taken.removeprefix('id, ')} FROM {table} WHERE {chosen}"
-    older = f"valid_from < {at} AND is_latest AND id % {every} = {number % every}"
+    older = f"valid_from < {day} AND is_latest AND id % {every} = {number % every}"
     return [
         f"INSERT INTO {table} ({names}) {new}",
         f"UPDATE {table} SET is_latest = false, changed_at = {at} WHERE {older}",

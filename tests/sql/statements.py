@@ -233,13 +233,17 @@ SHARED: dict[str, Statement] = {
     "partition_delete": Statement(lambda session: [session.execute(one) for one in deletes(session)]),
     # A whole table, and rows of it by their keys
     "table_count": Statement(lambda session: session.query(contents.count_rows(ODD))),
+    "table_has_rows": Statement(lambda session: session.query(contents.has_rows(ODD))),
     "table_checksum": Statement(lambda session: session.query(contents.checksum(ODD, [COBID.name, NOTE.name]))),
     "table_empty": Statement(lambda session: session.execute(contents.delete_rows(ODD))),
     "stage_changes": Statement(stage_changes),
     # Marks
     "mark_clock": Statement(clocks),
     "mark_newest": Statement(
-        lambda session: [session.query(marks.newest(ODD, *own(session, MOMENT), at)) for at in (None, NOON)]
+        lambda session: [
+            session.query(marks.newest(ODD, *own(session, MOMENT), at, indexed=indexed))
+            for at, indexed in ((None, True), (NOON, True), (NOON, False))
+        ]
     ),
     "mark_tail": Statement(
         lambda session: [session.query(marks.tail(ODD, *own(session, MOMENT), low)) for low in (None, NOON)]

@@ -19,7 +19,7 @@ from tidegate.interfaces import ReadRequest, Session
 from tidegate.loads._unit import Batches, Book, Loaded, ReceiptOf, enter, refused, with_entry
 from tidegate.loads._version_load import Made, VersionLoad
 from tidegate.model.names import TableName, counted, staged_name
-from tidegate.sql.contents import count_rows
+from tidegate.sql.contents import count_rows, has_rows
 from tidegate.sql.marks import is_latest
 from tidegate.sql.staged import delete_staged, update_staged, with_partner
 
@@ -235,7 +235,7 @@ class _Change:
         from tidegate.rows.hashing import hash_rows
 
         work = self._work
-        is_empty = not int(str(self._session.query(count_rows(work.request.table))[0][0]))
+        is_empty = self._session.query(has_rows(work.request.table)) == [(0,)]
         if is_empty or work.exact or (self._there is not None and work.there is None):
             return work.request
         keys = batch.named.select(list(self._form.keys))

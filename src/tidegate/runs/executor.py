@@ -130,7 +130,7 @@ class Executor:
                 self.engine.expect(counts)
 
         with self.places.planner().open() as planner:
-            found = planner.plan(held, ask, planned=planned)
+            found = planner.plan(held, ask, planned=planned, foresee=self.engine.foresee)
         work.timed("look", time.monotonic() - started)
         found_well, problems = sorted_out(found)
         work.failed.update(problems)

@@ -41,8 +41,10 @@ class Planner:
         count_all: bool = False,
         planned: Callable[[Planned | Unplanned], None] = lambda one: None,
         trust_ledger: bool = True,
+        foresee: Callable[[], None] = lambda: None,
     ) -> list[Planned | Unplanned]:
-        """Every table, in the order of `keys`; `planned` is called as soon as one is done, from any thread."""
+        """Every table, in the order of `keys`; `planned` is called as soon as one is done, from any thread, and
+        `foresee` as soon as it is clear that one will have rows to move."""
         settings = [self.project.tables[key] for key in keys]
         with self._sources.session() as source, self._targets.session() as target:
             sources = source.shapes([one.source_table.within(self.source.default_schema) for one in settings])
@@ -54,7 +56,7 @@ class Planner:
                 Ledger(target).require_own()
 
         def one(table: Table) -> Planned | Unplanned:
-            result = self._one(table, (sources, targets), has_ledger and trust_ledger, ask, count_all)
+            result = self._one(table, (sources, targets), has_ledger and trust_ledger, ask, count_all, foresee)
             planned(result)
             return result
 
@@ -68,13 +70,14 @@ class Planner:
         has_ledger: bool,
         ask: Ask,
         count_all: bool,
+        foresee: Callable[[], None],
     ) -> Planned | Unplanned:
         kind, table, seen = kind_of(settings), None, None
         try:
             with self._sources.session() as source, self._targets.session() as target:
                 table = kind.resolve(settings, Catalogs(source, target, *shapes))
                 ledger = Ledger(target) if has_ledger else None
-                at = Witnesses(source, target, self.lake, ledger, self.target.connection.display)
+                at = Witnesses(source, target, self.lake, ledger, self.target.connection.display, foresee)
                 seen = kind.look(table, at, count_all=count_all)
         except TidegateError as problem:
             return Unplanned(settings.name, problem, table, seen)

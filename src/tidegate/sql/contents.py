@@ -12,6 +12,11 @@ def count_rows(table: TableName) -> Sql:
     return sql("SELECT {count} FROM {table}", count=Count(), table=Name.of(table))
 
 
+def has_rows(table: TableName) -> Sql:
+    """1 or 0; no row is counted."""
+    return sql("SELECT CASE WHEN EXISTS (SELECT 1 FROM {table}) THEN 1 ELSE 0 END", table=Name.of(table))
+
+
 def checksum(table: TableName, columns: Sequence[str]) -> Sql:
     """What the server itself makes of the content, as text, and the number of rows."""
     return sql(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -37,6 +38,8 @@ class Witnesses:
     ledger: Ledger | None
     target_place: str
     """Where the target is: a lake that several targets share keeps a scope for each."""
+    foresee: Callable[[], None] = lambda: None
+    """To be called as soon as it is clear that rows will have to be moved, however much is still to be asked."""
 
 
 class TableKind(ABC):

@@ -41,7 +41,10 @@ def look(table: PartitionedTable, at: Witnesses, *, count_all: bool = False) -> 
     declared = at.ledger.scope(table.ledger_name) if at.ledger else None
     scope = declared or (Scope.from_json(kept) if kept else scope_in_footers)
     settled = settled_values(table.settings, values, ready)
-    counted = settled if count_all else _to_count(table, settled, entries, scope)
+    new = _new(table, settled, entries, scope)
+    if new:
+        at.foresee()
+    counted = settled if count_all else _to_count(table, settled, entries, new)
     nullable = table.column.nullable
     in_source, in_target = both(
         lambda: _count_source(table, at.source, counted),
@@ -123,13 +126,19 @@ def _ready(table: PartitionedTable, source: Session) -> frozenset[Value] | None:
     return frozenset(table.value(text) for text in source.texts_of_user(bare) if text is not None)
 
 
-def _to_count(
+def _new(
     table: PartitionedTable, settled: list[Value], entries: dict[Value, LedgerEntry], scope: Scope | None
 ) -> list[Value]:
-    """What is new in the scope, and the look-back: the rest costs nothing."""
+    """What was never loaded, of those in the scope."""
     first = settled[-table.settings.initial_load_count :]
     unknown = first if scope is None else [value for value in settled if scope.holds(value)]
-    new = [value for value in unknown if value not in entries]
+    return [value for value in unknown if value not in entries]
+
+
+def _to_count(
+    table: PartitionedTable, settled: list[Value], entries: dict[Value, LedgerEntry], new: list[Value]
+) -> list[Value]:
+    """What is new, and the look-back: the rest costs nothing."""
     return sorted({*new[-MOST_COUNTED:], *_look_back(table.settings.look_back, settled, entries)})
 
 

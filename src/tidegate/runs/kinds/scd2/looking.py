@@ -123,7 +123,8 @@ def _clock(table: VersionTable, source: Session) -> Value | None:
 
 
 def _newest(table: VersionTable, source: Session, clock: Value | None) -> tuple[Value | None, Value | None]:
-    texts = source.query(marks.newest(table.source.name, table.source_mark, clock))[0]
+    indexed = table.source.indexed(table.source_mark.name)
+    texts = source.query(marks.newest(table.source.name, table.source_mark, clock, indexed=indexed))[0]
     newest, settled = (None if text is None else _mark(table, text) for text in texts)
     return newest, settled
 
