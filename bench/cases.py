@@ -159,6 +159,9 @@ class _Lasting(Case):
         world.empty_folder(f"{tool.name} lake")
         world.empty_folder(f"{tool.name} state")
         run(tool, self.job(tool, world))
+        # Nights pass between a first load and the days that are measured, and servers tidy up in them.
+        for table in self._tables(world):
+            world.sides[self.database].settle(self._target(tool), table)
 
     def job(self, tool: Tool, world: World) -> dict[str, Any]:
         target = world.sides[self.database].url(self._target(tool))

@@ -1,14 +1,15 @@
-"""Tidegate itself, through its public door: a project with its tables, and the verb that the work asks for."""
+"""Tidegate itself, by its public doors: the commands of every day, and its classes where a session is given or a run
+is stopped half way."""
 
 from __future__ import annotations
 
 import json
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 from tidegate import Tidegate
-from tidegate.spark.session import close_session, open_session
 
 KINDS: dict[str, dict[str, Any]] = {
     "partition": {"kind": "partition", "partition_column": "cob"},
@@ -29,14 +30,18 @@ class _Landed(Exception):
     """Rows rest in the lake: an extract ends here."""
 
 
+def _settings(job: dict[str, Any]) -> dict[str, Any]:
+    table = dict(KINDS[job.get("kind", "partition")])
+    if table["kind"] == "partition":
+        table["initial_load_count"] = job.get("days", 10)
+    tables = {name: dict(table) for name in job["tables"]}
+    return {"source": job["source"], "target": job["target"], "lake": job["folder"], "tables": tables}
+
+
 def _project(job: dict[str, Any], session: Any = None) -> Tidegate:
-    settings = dict(KINDS[job.get("kind", "partition")])
-    if settings["kind"] == "partition":
-        settings["initial_load_count"] = job.get("days", 10)
-    tables = dict.fromkeys(job["tables"], settings)
     # Where no master is named, few rows are moved without Spark.
     spark = session or ({"master": job["master"]} if "master" in job else None)
-    return Tidegate(source=job["source"], target=job["target"], lake=job["folder"], tables=tables, spark=spark)
+    return Tidegate(**_settings(job), spark=spark)
 
 
 def _first_job(session: Any) -> None:
@@ -45,6 +50,8 @@ def _first_job(session: Any) -> None:
 
 
 def start(job: dict[str, Any]) -> dict[str, Any]:
+    from tidegate.spark.session import close_session, open_session
+
     session = open_session("local[2]")
     _first_job(session)
     close_session(session)
@@ -70,6 +77,8 @@ def extract(job: dict[str, Any]) -> dict[str, Any]:
 
 
 def _warm(job: dict[str, Any]) -> Any:
+    from tidegate.spark.session import open_session
+
     if not job.get("is_warm"):
         return None
     session = open_session(job.get("master", "local[2]"))
@@ -77,22 +86,39 @@ def _warm(job: dict[str, Any]) -> Any:
     return session
 
 
-def run(job: dict[str, Any]) -> dict[str, Any]:
+def load(job: dict[str, Any]) -> dict[str, Any]:
     session = _warm(job)
     with _project(job, session) as tidegate:
         started = time.monotonic()
         report = tidegate.run()
-        if job.get("verify") and tidegate.verify().outcome != "equal":
-            raise SystemExit("it does not verify")
         return {"seconds": time.monotonic() - started, "outcome": report.outcome, "timings": dict(report.timings)}
 
 
+def daily(job: dict[str, Any]) -> dict[str, Any]:
+    _command(job, "run")
+    if job.get("verify"):
+        _command(job, "verify")
+    return {}
+
+
 def plan(job: dict[str, Any]) -> dict[str, Any]:
-    with _project(job) as tidegate:
-        return {"tables": len(tidegate.plan().tables)}
+    _command(job, "plan")
+    return {}
+
+
+def _command(job: dict[str, Any], verb: str) -> None:
+    from tidegate.cli.main import main
+
+    config = Path(job["state"]) / "tidegate.yml"
+    config.write_text(json.dumps(_settings(job)))  # which is YAML, too
+    try:
+        main([verb, "--config", str(config)])
+    except SystemExit as end:
+        if end.code:
+            raise
 
 
 if __name__ == "__main__":
     job = json.loads(sys.argv[1])
-    works = {"start": start, "extract": extract, "load": run, "daily": run, "plan": plan}
+    works = {"start": start, "extract": extract, "load": load, "daily": daily, "plan": plan}
     print(json.dumps(works[job["work"]](job)))

@@ -7,6 +7,7 @@ import importlib
 import click
 
 from tidegate._version import __version__
+from tidegate.cli.lean import keep_pandas_from_lists
 
 # Where each command lives. Modules are imported when a command is asked for, so that --help stays quick.
 _COMMANDS = {
@@ -38,6 +39,7 @@ def main() -> None:
 
     Exit codes: 0 done, 1 failed, 2 wrong use or configuration, 3 differences found or data did not move.
     """
+    keep_pandas_from_lists()
 
 
 if __name__ == "__main__":
