@@ -77,11 +77,16 @@ class SqlServerDialect(Dialect):
         return f"({found} AND {one_of(f'CONVERT({kind}, {column})', exact)})"
 
     def same(self, one: str, other: str, column_type: str = "") -> str:
-        found = super().same(one, other)
-        if bare(column_type) not in CHARACTERS:
-            return found
-        kind = "varbinary(max)" if "(max)" in column_type else "varbinary(8000)"
-        return f"({found} AND CONVERT({kind}, {one}) = CONVERT({kind}, {other}))"
+        """The server takes texts of unlike case, bytes with more zeros at the end, and 0 and -0 for the same."""
+        name, found = bare(column_type), [super().same(one, other)]
+        if name in CHARACTERS:
+            kind = "varbinary(max)" if "(max)" in column_type else "varbinary(8000)"
+            found.append(f"CONVERT({kind}, {one}) = CONVERT({kind}, {other})")
+        if name in (*CHARACTERS, "varbinary"):
+            found.append(f"DATALENGTH({one}) = DATALENGTH({other})")
+        if name in ("float", "real"):
+            found.append(f"CONVERT(binary(8), {one}) = CONVERT(binary(8), {other})")
+        return found[0] if len(found) == 1 else f"({' AND '.join(found)})"
 
     def checksum(self, columns: Sequence[str]) -> str:
         """Of the bytes. CHECKSUM_AGG would let rows that are there twice cancel out."""

@@ -195,10 +195,9 @@ class SqlServerSession(Session):
             self._driver.close()
 
     def renew(self) -> bool:
-        """One that loads keeps the locks of its stages until it closes."""
-        if self._read_only:
-            self._done("IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION; SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
-        return self._read_only
+        """What a load set or locked besides, it has given back itself."""
+        self._done("IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION; SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
+        return True
 
     # The catalog
 
