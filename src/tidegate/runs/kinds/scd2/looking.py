@@ -66,13 +66,13 @@ def _by_mark(table: VersionTable, source: Session, seen: MarkEvidence) -> MarkEv
     last = max(seen.in_lake.items(), default=None)
     low = last[1].mark.less(table.look_back) if last is not None and last[1].mark is not None else floor
     text_columns = seen.lake[last[0]].text_columns if last is not None else ()
-    if last is None:  # there is nothing to compare it with
+    if last is None or _is_later(newest, last[1].upto):  # no content has to be compared to know that there is news
         rows, tail = int(str(source.query(marks.tail(table.source.name, table.source_mark, low))[0][0])), ""
     else:
         receipt = receipt_of(source, table.tail(low).with_text(text_columns))
         rows, tail = receipt.rows, receipt.as_text()
-    if table.reads_keys:
-        tail = with_keys(tail, receipt_of(source, table.all_keys.with_text(text_columns)))
+        if table.reads_keys:
+            tail = with_keys(tail, receipt_of(source, table.all_keys.with_text(text_columns)))
     is_first = not seen.ledger and not seen.lake
     older, takes_older = _older_that_hold(table, source, floor) if is_first else 0, _takes_older(table)
     return replace(
@@ -87,6 +87,10 @@ def _by_mark(table: VersionTable, source: Session, seen: MarkEvidence) -> MarkEv
         rows=rows + older if takes_older else rows,
         left_out=0 if takes_older else older,
     )
+
+
+def _is_later(newest: Value | None, than: Value | None) -> bool:
+    return newest is not None and than is not None and newest > than
 
 
 def _as_a_whole(table: VersionTable, source: Session, seen: MarkEvidence) -> MarkEvidence:
