@@ -165,6 +165,15 @@ def test_a_tester_is_told_about_and_restored_on_command(reference: Reference):
     reference.assert_equal()
 
 
+def test_a_tester_is_told_about_when_the_source_changed_as_well(reference: Reference):
+    reference.run()
+    reference.in_target("UPDATE currencies SET name = 'mine' WHERE code = 'EUR'")
+    reference.in_source("UPDATE currencies SET name = 'Franc' WHERE code = 'CHF'")
+    report = reference.run()
+    assert report.steps[-1].why.endswith("2 updated, 0 deleted; somebody had changed rows of the target")
+    reference.assert_equal()
+
+
 def test_a_value_that_the_source_cannot_have_is_restored_too(references: Callable[[str, str], Reference]):
     reference = references("mysql", "postgresql")
     reference.run()

@@ -17,6 +17,7 @@ from tidegate.errors import NotNative, Transient, ValueProblem
 from tidegate.interfaces import Session
 from tidegate.loads._unit import Batches, Book, Loaded, ReceiptOf, Unit, enter, refused, with_entry
 from tidegate.model.columns import Column
+from tidegate.model.evidence import LedgerEntry
 from tidegate.model.names import TableName
 from tidegate.model.receipt import Receipt
 from tidegate.sql.staged import delete_staged, update_staged
@@ -66,7 +67,16 @@ def merge(session: Session, work: Merge, book: Book, batches: Batches, receipt_o
             book.record(with_entry(entered, newest=left.as_text()).entry)
     if not fresh + changed + gone:
         return Loaded("equal already")
-    return Loaded("loaded", fresh + changed, f"{fresh:,} inserted, {changed:,} updated, {gone:,} deleted")
+    met = "; somebody had changed rows of the target" if _is_unlike(work, old, before) else ""
+    return Loaded("loaded", fresh + changed, f"{fresh:,} inserted, {changed:,} updated, {gone:,} deleted{met}")
+
+
+def _is_unlike(work: Merge, old: Content, before: LedgerEntry | None) -> bool:
+    """Whether the target held something else than the last load left there, where both were read alike."""
+    if before is None or before.kind != "loaded":
+        return False
+    alike = (before.columns, before.text_columns) == (work.entry.columns, work.request.text_columns)
+    return alike and before.newest != old.receipt.as_text()
 
 
 def _held(work: Merge, session: Session) -> Content:

@@ -9,7 +9,6 @@ from tidegate.model.evidence import LakeFile, LedgerEntry, PartitionEvidence, So
 from tidegate.runs.kinds.kind import Witnesses
 from tidegate.runs.kinds.static.table import WholeTable
 from tidegate.runs.landing import receipt_of, told
-from tidegate.runs.together import both
 from tidegate.sql.contents import checksum, count_rows
 
 
@@ -18,9 +17,10 @@ def look(table: WholeTable, at: Witnesses) -> PartitionEvidence:
     entry = entries.get(WHOLE.text)
     file = _file(table, at.lake)
     text_columns = file.text_columns if file else entry.text_columns if entry else ()
-    (rows, state), (held, target_state) = both(
-        lambda: _source(table, at.source, text_columns), lambda: _target(table, at.target, entry)
-    )
+    rows, state = _source(table, at.source, text_columns)
+    # What changed in the source is loaded, and a load reads the target itself, row by row.
+    is_loaded_anyway = entry is not None and file is not None and not file.broken and file.newest != state
+    held, target_state = _target(table, at.target, entry, only_count=is_loaded_anyway)
     declared = at.ledger.scope(table.ledger_name) if at.ledger else None
     kept = at.lake.kept_scope(table.lake_table, at.target_place)
     return PartitionEvidence(
@@ -51,11 +51,13 @@ def _source(table: WholeTable, source: Session, text_columns: tuple[str, ...]) -
     return receipt.rows, receipt.as_text()
 
 
-def _target(table: WholeTable, target: Session, entry: LedgerEntry | None) -> tuple[int | None, str | None]:
+def _target(
+    table: WholeTable, target: Session, entry: LedgerEntry | None, *, only_count: bool
+) -> tuple[int | None, str | None]:
     """How many rows, and what they add up to; the second is None where only a count was asked for."""
     if table.target is None:
         return None, None
-    if table.target_lacks or table.settings.change_detection_method == "checksum":
+    if only_count or table.target_lacks or table.settings.change_detection_method == "checksum":
         return int(str(target.query(count_rows(table.target_name))[0][0])), None
     request = table.from_target(None)
     if entry is not None:
