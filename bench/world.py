@@ -145,9 +145,18 @@ def opened(folder: Path, jars: str, databases: set[str]) -> Iterator[World]:
     with ExitStack() as stack:
         sides: dict[str, Side] = {}
         if "postgresql" in databases:
-            sides["postgresql"] = Side("postgresql", stack.enter_context(EmbeddedPostgres(durable=True)))
+            sides["postgresql"] = Side("postgresql", _with_memory(stack.enter_context(EmbeddedPostgres(durable=True))))
         if "mysql" in databases:
             sides["mysql"] = Side("mysql", stack.enter_context(MariaDb("--innodb-buffer-pool-size=1G")))
         for side in sides.values():
             side.empty(SOURCE)
         yield World(folder, sides, jars)
+
+
+def _with_memory(server: EmbeddedPostgres) -> EmbeddedPostgres:
+    """As much as the other server has: by itself it would take 128 MB, and stop for its log every few seconds."""
+    with psycopg.connect(server.url(), autocommit=True) as connection:
+        connection.execute("ALTER SYSTEM SET shared_buffers = '1GB'")
+        connection.execute("ALTER SYSTEM SET max_wal_size = '4GB'")
+    server.restart()
+    return server
