@@ -18,7 +18,7 @@ import pytest
 from conformance.types_page import from_sqlserver_sections
 from tidegate import errors
 from tidegate.cli.main import main
-from tidegate.config import load_project, project
+from tidegate.config import load_project, project, tables
 from tidegate.databases.sqlserver import types
 from tidegate.model.connection import Connection
 from tidegate.plugins import database, installed
@@ -49,8 +49,8 @@ def _help(command: click.Command, name: str) -> str:
 
 
 def configuration_page() -> str:
-    tree = ast.parse(inspect.getsource(project))
-    classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+    written = [node for module in (project, tables) for node in ast.parse(inspect.getsource(module)).body]
+    classes = {node.name: node for node in written if isinstance(node, ast.ClassDef)}
     about = "Every key of `tidegate.yml`. A wrong key is an error that names the nearest right one."
     parts = [f"# Configuration\n\n{GENERATED}\n{about}\n"]
     for name, title in SECTIONS.items():
@@ -135,11 +135,11 @@ def test_every_setting_has_its_meaning():
     page = configuration_page()
     for model in (
         project.Project,
-        project.PartitionTable,
-        project.Scd2Table,
-        project.StaticTable,
-        project.Values,
-        project.Retain,
+        tables.PartitionTable,
+        tables.Scd2Table,
+        tables.StaticTable,
+        tables.Values,
+        tables.Retain,
         project.Lake,
         project.SparkSettings,
     ):

@@ -1,8 +1,9 @@
 """What a user writes, as frozen models: YAML or a mapping in, a `Project` out; connections; secrets."""
 
-from tidegate.config.project import Lake, PartitionTable, Project, Retain, SparkSettings, Table, Values
+from tidegate.config.project import Lake, Project, SparkSettings
 from tidegate.config.reading import load_project
 from tidegate.config.secrets import Redactor, redact
+from tidegate.config.tables import PartitionTable, Retain, Table, Values
 from tidegate.config.urls import parse_connection
 
 __all__ = [

@@ -16,9 +16,11 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import ValidationError
 
-from tidegate.config.project import COMING_KINDS, TABLE_KINDS, Project, Settings, Table
+from tidegate.config.project import Project
 from tidegate.config.secrets import Variables, refusal
+from tidegate.config.tables import COMING_KINDS, TABLE_KINDS, Table
 from tidegate.config.urls import parse_connection
+from tidegate.config.words import Settings
 from tidegate.errors import ConfigError, TidegateError, Unsupported
 from tidegate.model.connection import Connection
 

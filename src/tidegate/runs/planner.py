@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
-from tidegate.config.project import Project, Table
+from tidegate.config.project import Project
+from tidegate.config.tables import Table
 from tidegate.errors import TidegateError, Unsupported
 from tidegate.interfaces import Database
 from tidegate.lakes.parquet import ParquetLake

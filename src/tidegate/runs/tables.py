@@ -10,7 +10,7 @@ from typing import Any
 
 from typing_extensions import Self
 
-from tidegate.config.project import Table
+from tidegate.config.tables import Table
 from tidegate.errors import ConfigError, MissingObject
 from tidegate.interfaces import BatchSize, Database, ReadRequest, Session
 from tidegate.model.columns import Column, Shape, fingerprint

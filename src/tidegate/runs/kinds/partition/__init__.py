@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tidegate.changes import partition
 from tidegate.changes.partition import settled_values
-from tidegate.config.project import PartitionTable
+from tidegate.config.tables import PartitionTable
 from tidegate.interfaces import ReadRequest
 from tidegate.loads import replace_partition
 from tidegate.loads.replace_partition import Replacement

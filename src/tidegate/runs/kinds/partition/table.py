@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tidegate.config.project import PartitionTable
+from tidegate.config.tables import PartitionTable
 from tidegate.errors import ConfigError, Unsupported
 from tidegate.interfaces import Database, ReadRequest
 from tidegate.model.columns import Column, Shape

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tidegate.changes import mark
 from tidegate.changes.mark import ALL, MarkEvidence, Window
-from tidegate.config.project import Scd2Table
+from tidegate.config.tables import Scd2Table
 from tidegate.interfaces import ReadRequest
 from tidegate.loads import scd2
 from tidegate.loads._version_load import Made, VersionLoad

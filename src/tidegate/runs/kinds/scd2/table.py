@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from tidegate.changes.mark import ALL
-from tidegate.config.project import Scd2Table
+from tidegate.config.tables import Scd2Table
 from tidegate.errors import ConfigError, DriftStop, Unsupported
 from tidegate.interfaces import ReadRequest
 from tidegate.model.columns import Column, Shape, fingerprint

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tidegate.changes import content_hash
 from tidegate.changes.content_hash import WHOLE
-from tidegate.config.project import StaticTable
+from tidegate.config.tables import StaticTable
 from tidegate.loads import merge
 from tidegate.loads import replace as replacing
 from tidegate.loads._unit import Unit

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from tidegate.changes.content_hash import WHOLE
-from tidegate.config.project import StaticTable
+from tidegate.config.tables import StaticTable
 from tidegate.errors import ConfigError, Unsupported
 from tidegate.interfaces import ReadRequest
 from tidegate.model.columns import Shape
