@@ -98,7 +98,10 @@ SQLSERVER: dict[str, Statement] = {
     "mark_window_of_row_versions": Statement(
         lambda session: session.query(marks.tail(ODD, typed("rv", "timestamp"), Value.of(2001, Kind.INTEGER)))
     ),
-    "session_room": Statement(lambda session: session.room(), answers={"dm_db_log_space_usage": [("FULL", 1024, 100)]}),
+    "session_room": Statement(
+        lambda session: session.room(),
+        answers={"dm_db_log_space_usage": [("FULL", 1024, 100)], "database_files": [(4096, 1000, 1)]},
+    ),
     "session_identity_of_group": Statement(lambda session: session.identity()),
     "session_export_snapshot_not_allowed": Statement(
         lambda session: session.export_snapshot(), answers={"d.snapshot_isolation_state": [(0, 1)]}

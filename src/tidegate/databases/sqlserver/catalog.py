@@ -91,6 +91,11 @@ SELECT d.recovery_model_desc, CONVERT(bigint, l.total_log_size_in_bytes / 104857
 FROM sys.databases AS d CROSS JOIN sys.dm_db_log_space_usage AS l
 WHERE d.database_id = DB_ID()
 """
+ROOM_FOR_ROWS = """
+SELECT SUM(CONVERT(bigint, f.size)) / 128, SUM(CONVERT(bigint, FILEPROPERTY(f.name, N'SpaceUsed'))) / 128,
+       MAX(CASE WHEN f.growth > 0 AND (f.max_size = -1 OR f.max_size > f.size) THEN 1 ELSE 0 END)
+FROM sys.database_files AS f WHERE f.type = 0
+"""
 IDENTITY = """
 SELECT DB_NAME() + N' on ' + COALESCE(CONVERT(nvarchar(36), d.group_database_id), @@SERVERNAME)
 FROM sys.databases AS d WHERE d.database_id = DB_ID()

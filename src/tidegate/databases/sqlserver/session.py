@@ -234,11 +234,22 @@ class SqlServerSession(Session):
         return text.replace(" ", "T") + "+00:00"
 
     def room(self) -> str:
+        return f"{self._room_in_log()}; {self._room_for_rows()}"
+
+    def _room_in_log(self) -> str:
         try:
             model, size, used = self._asked(catalog.ROOM.strip())[0]
         except DatabaseError:  # asks for VIEW DATABASE STATE
             return "how much room its log has could not be seen"
         return f"its log has {size:,} MiB, {used:,} of them used, and the recovery model is {model}"
+
+    def _room_for_rows(self) -> str:
+        try:
+            size, used, grows = self._asked(catalog.ROOM_FOR_ROWS.strip())[0]
+        except DatabaseError:
+            return "how much room its files have could not be seen"
+        growth = "they grow" if grows else "they do not grow"
+        return f"its files have {size:,} MiB, {used:,} of them used, and {growth}"
 
     # Rows
 
