@@ -84,7 +84,7 @@ class Extract(Case):
     def wrong(self, tool: Tool, world: World, job: dict[str, Any]) -> str:
         if tool.is_limit:
             return ""
-        expected = world.truth(self.database, job["table"], self.shape)
+        expected = world.truth(self.database, job["table"], self.shape).table
         newest = str(tables.FIRST_DAY + tables.DAYS - self.days)
         expected = expected.filter(truth.at_least(expected["cob"], newest))
         return truth.difference(expected, truth.of_files(Path(job["folder"]), self.shape))
@@ -142,7 +142,7 @@ class Load(Case):
         if self.into_full:
             side.execute(TARGET, [f"DELETE FROM {job['table']} WHERE cob < {tables.FIRST_DAY}"])
         found = side.cells(TARGET, job["table"], TRADES)
-        return truth.difference(world.truth(self.database, job["table"], TRADES), found)
+        return truth.unlike(world.truth(self.database, job["table"], TRADES), found)
 
 
 @dataclass(frozen=True)
@@ -188,7 +188,7 @@ class Nothing(_Lasting):
     def wrong(self, tool: Tool, world: World, job: dict[str, Any]) -> str:
         side, table = world.sides[self.database], job["tables"][-1]
         found = side.cells(self._target(tool), table, TRADES)
-        return truth.difference(world.truth(self.database, table, TRADES), found)
+        return truth.unlike(world.truth(self.database, table, TRADES), found)
 
 
 @dataclass(frozen=True)
@@ -247,7 +247,7 @@ class Daily(_Lasting):
 
     def wrong(self, tool: Tool, world: World, job: dict[str, Any]) -> str:
         found = world.sides[self.database].cells(self._target(tool), job["table"], self._shape)
-        return truth.difference(world.truth(self.database, job["table"], self._shape), found)
+        return truth.unlike(world.truth(self.database, job["table"], self._shape), found)
 
 
 def quick() -> Iterator[Case]:

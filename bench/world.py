@@ -11,10 +11,10 @@ from typing import Any, Protocol
 from urllib.parse import quote, unquote, urlsplit
 
 import psycopg
-import pyarrow as pa
 
 from bench import truth
 from bench.tables import TRADES, Shape
+from bench.truth import Cells
 from kit.mariadb import MariaDb
 from kit.mysql_witness import opened as mysql_opened
 from tidegate.demo.embedded import EmbeddedPostgres
@@ -58,7 +58,7 @@ class Side:
         tidy = {"postgresql": f"VACUUM (ANALYZE, FREEZE) {table}", "mysql": f"ANALYZE TABLE {table}"}
         self.execute(name, [tidy[self.database]])
 
-    def cells(self, name: str, table: str, shape: Shape) -> pa.Table:
+    def cells(self, name: str, table: str, shape: Shape) -> Cells:
         read = {"postgresql": truth.of_postgresql, "mysql": truth.of_mysql}
         return read[self.database](self.url(name), table, shape)
 
@@ -71,7 +71,7 @@ class World:
     sides: dict[str, Side]
     jars: str
     filled: dict[tuple[str, str], int] = field(default_factory=dict)
-    _truths: dict[tuple[str, str], pa.Table] = field(default_factory=dict)
+    _truths: dict[tuple[str, str], Cells] = field(default_factory=dict)
 
     def table(self, database: str, rows: int, shape: Shape = TRADES, suffix: object = "") -> str:
         """A table of so many rows in the source."""
@@ -83,7 +83,7 @@ class World:
             self.filled[database, name] = rows
         return name
 
-    def truth(self, database: str, table: str, shape: Shape) -> pa.Table:
+    def truth(self, database: str, table: str, shape: Shape) -> Cells:
         """What the source says. The last answer is kept: all contenders of a round are compared with it."""
         if (database, table) not in self._truths:
             self._truths = {(database, table): self.sides[database].cells(SOURCE, table, shape)}

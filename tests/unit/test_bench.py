@@ -59,6 +59,18 @@ def test_a_row_too_few_is_found():
     assert truth.difference(table(), table().slice(1)) == "0 rows of 1"
 
 
+@pytest.mark.parametrize(
+    ("spelled", "told"),
+    [(b"1,a", ""), (b"1,b", "1 cells of note: "), (None, "1 cells of note: ")],
+    ids=["spelled alike", "spelled otherwise", "not spelled"],
+)
+def test_cells_that_are_spelled_alike_are_not_read(spelled: bytes | None, told: str):
+    expected = truth.Cells(lambda: pa.table({"note": ["a"]}), b"1,a")
+    found = truth.Cells(lambda: pa.table({"note": ["b"]}), spelled)
+    assert truth.unlike(expected, found).startswith(told)
+    assert bool(truth.unlike(expected, found)) == bool(told)
+
+
 def test_cells_of_a_file_are_spelled_as_the_server_spells_them(tmp_path: Path):
     import datetime
     from decimal import Decimal
