@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import sys
 import time
@@ -14,7 +15,7 @@ from typing import Any
 from bench import cases, measure, profile, report
 from bench.contenders import HERE, TOOLS, Tool, install, jars
 from bench.measure import Failed, Series
-from bench.world import World, opened
+from bench.world import SQLSERVER, World, opened
 
 # Whoever takes longer than all others together is not waited for.
 TIMEOUT = 120.0
@@ -25,7 +26,8 @@ def main() -> None:
     options = _options()
     folder = Path(options.folder).resolve()
     tools = [tool for tool in TOOLS if not options.tools or tool.name in options.tools]
-    chosen = [case for case in (cases.quick() if options.quick else cases.long()) if _wanted(case, options.cases)]
+    listed = cases.quick() if options.quick else cases.long()
+    chosen = [case for case in listed if _wanted(case, options.cases) and _has_server(case)]
     started = time.monotonic()
     missing = install(tools, folder / "environments")
     results: dict[str, Any] = {"machine": report.machine(), "rounds": options.rounds, "missing": missing, "cases": []}
@@ -55,6 +57,10 @@ def _write(folder: Path, results: dict[str, Any]) -> None:
 
 def _wanted(case: cases.Case, names: list[str]) -> bool:
     return not names or any(f"{case.name}-".startswith(f"{name}-") for name in names)
+
+
+def _has_server(case: cases.Case) -> bool:
+    return case.database != "sqlserver" or SQLSERVER in os.environ
 
 
 def _measured(case: cases.Case, contenders: list[Tool], world: World, rounds: int, timeout: float) -> list[Series]:

@@ -292,4 +292,7 @@ def long() -> Iterator[Case]:
             )
     yield Extract("mariadb-extract-1m", "MariaDB: extract of 1,000,000 rows", "mysql", rows=1_000_000)
     yield Load("mariadb-load-1m", "MariaDB: load of 1,000,000 rows into an empty table", "mysql", rows=1_000_000)
+    for work, case in (("extract", Extract), ("load", Load)):
+        yield case(f"sqlserver-{work}-200k", f"SQL Server: {work} of 200,000 rows", "sqlserver", rows=200_000)
+    yield Daily("sqlserver-daily", "SQL Server: daily run, 1% of 200,000 rows", "sqlserver", rows=200_000)
     yield Memory("memory-20m", "Memory: extract of 20,000,000 rows", only=("tidegate",), rows=20_000_000)

@@ -8,8 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(__file__).parent
-DRIVERS = ("org.postgresql:postgresql:42.7.7", "org.mariadb.jdbc:mariadb-java-client:3.5.3")
-BOTH = frozenset({"postgresql", "mysql"})
+DRIVERS = (
+    "org.postgresql:postgresql:42.7.7",
+    "org.mariadb.jdbc:mariadb-java-client:3.5.3",
+    "com.microsoft.sqlserver:mssql-jdbc:12.10.1.jre11",
+)
+ALL = frozenset({"postgresql", "mysql", "sqlserver"})
 POSTGRESQL = frozenset({"postgresql"})
 
 
@@ -38,15 +42,15 @@ class Tool:
 PYSPARK = "pyspark==4.1.*"
 TOOLS = (
     Tool("limit", "limit.py", frozenset({"extract", "load"}), makes_table=False, is_limit=True, is_warm=True),
-    Tool("tidegate", "tidegate_tool.py", frozenset({"start", "extract", "load", "daily", "plan"}), databases=BOTH),
+    Tool("tidegate", "tidegate_tool.py", frozenset({"start", "extract", "load", "daily", "plan"}), databases=ALL),
     Tool(
         "tidegate on Spark",
         "tidegate_tool.py",
         frozenset({"extract", "load"}),
-        databases=BOTH,
+        databases=ALL,
         options=(("master", "local[2]"),),
     ),
-    Tool("tidegate, warm", "tidegate_tool.py", frozenset({"extract", "load"}), databases=BOTH, is_warm=True),
+    Tool("tidegate, warm", "tidegate_tool.py", frozenset({"extract", "load"}), databases=ALL, is_warm=True),
     Tool(
         "tidegate, 1 core",
         "tidegate_tool.py",
@@ -58,7 +62,7 @@ TOOLS = (
         "tidegate + verify",
         "tidegate_tool.py",
         frozenset({"daily"}),
-        databases=BOTH,
+        databases=ALL,
         options=(("verify", "yes"),),
     ),
     Tool("plain Python", "plain.py", frozenset({"extract", "load", "daily"}), makes_table=False),
@@ -67,7 +71,7 @@ TOOLS = (
         "spark_jdbc.py",
         frozenset({"start", "extract", "load"}),
         (PYSPARK, "pandas", "pyarrow"),
-        BOTH,
+        ALL,
         False,
     ),
     Tool("onETL", "onetl_tool.py", frozenset({"extract"}), (PYSPARK, "onetl[spark]==0.14.*", "setuptools")),
@@ -78,7 +82,7 @@ TOOLS = (
         ("dlt[postgres,sql_database,filesystem,parquet]==1.*", "pymysql"),
     ),
     # Sling takes no part in loads: of 200,000 rows in ten files it had not loaded all after two minutes.
-    Tool("Sling", "sling_tool.py", frozenset({"extract", "daily"}), ("sling-linux-amd64==1.4.*",), BOTH),
+    Tool("Sling", "sling_tool.py", frozenset({"extract", "daily"}), ("sling-linux-amd64==1.4.*",), ALL),
 )
 
 

@@ -12,11 +12,12 @@ _WIDE = 40
 
 @dataclass(frozen=True)
 class Column:
-    """Its type, and its value in terms of `i`, `{rows}` and `{day}`, in words of PostgreSQL and of MySQL."""
+    """Its type, and its value in terms of `i` and `{rows}`, in the words of each server."""
 
     name: str
     postgresql: tuple[str, str]
     mysql: tuple[str, str]
+    sqlserver: tuple[str, str] = ("", "")
 
 
 _TRADES = (
@@ -24,43 +25,64 @@ _TRADES = (
         "cob",
         ("integer NOT NULL", f"{FIRST_DAY} + ((i - 1) * {DAYS} / {{rows}})"),
         ("integer NOT NULL", f"{FIRST_DAY} + ((i - 1) * {DAYS} DIV {{rows}})"),
+        ("int NOT NULL", f"{FIRST_DAY} + ((i - 1) * {DAYS} / {{rows}})"),
     ),
-    Column("id", ("bigint NOT NULL", "i"), ("bigint NOT NULL", "i")),
+    Column("id", ("bigint NOT NULL", "i"), ("bigint NOT NULL", "i"), ("bigint NOT NULL", "i")),
     Column(
         "account",
         ("varchar(20)", "'ACC' || lpad((i % 50000)::text, 8, '0')"),
         ("varchar(20)", "concat('ACC', lpad(i % 50000, 8, '0'))"),
+        ("varchar(20)", "'ACC' + RIGHT('0000000' + CONVERT(varchar(20), i % 50000), 8)"),
     ),
     Column(
         "currency",
         ("varchar(10)", "(ARRAY['EUR','USD','GBP','JPY','CHF'])[1 + i % 5]"),
         ("varchar(10)", "elt(1 + i % 5, 'EUR', 'USD', 'GBP', 'JPY', 'CHF')"),
+        ("varchar(10)", "CHOOSE(1 + i % 5, 'EUR', 'USD', 'GBP', 'JPY', 'CHF')"),
     ),
     Column(
         "amount",
         ("numeric(38,18)", "(i * 7919 % 1000003)::numeric * 1234.567000000000000001"),
         ("decimal(38,18)", "cast(i * 7919 % 1000003 AS decimal(20)) * 1234.567000000000000001"),
+        ("decimal(38,18)", "CONVERT(decimal(7), i * 7919 % 1000003) * 1234.567000000000000001"),
     ),
     Column(
         "rate",
         ("numeric(18,6)", "(i % 999983)::numeric / 1000000"),
         ("decimal(18,6)", "cast(i % 999983 AS decimal(18,6)) / 1000000"),
+        ("decimal(18,6)", "CONVERT(decimal(7), i % 999983) * 0.000001"),
     ),
     Column(
         "desk",
         ("integer", "CASE WHEN i % 11 = 0 THEN NULL ELSE i % 100 END"),
         ("integer", "CASE WHEN i % 11 = 0 THEN NULL ELSE i % 100 END"),
+        ("int", "CASE WHEN i % 11 = 0 THEN NULL ELSE i % 100 END"),
     ),
-    Column("is_open", ("boolean", "i % 3 = 0"), ("tinyint(1)", "i % 3 = 0")),
+    Column(
+        "is_open",
+        ("boolean", "i % 3 = 0"),
+        ("tinyint(1)", "i % 3 = 0"),
+        ("bit", "CASE WHEN i % 3 = 0 THEN 1 ELSE 0 END"),
+    ),
     Column(
         "traded_at",
         ("timestamp(6)", "timestamp '2024-08-01' + i * interval '1.000001 seconds'"),
         ("datetime(6)", "timestampadd(MICROSECOND, i * 1000001, timestamp'2024-08-01 00:00:00')"),
+        (
+            "datetime2(6)",
+            "DATEADD(MICROSECOND, i % 1000000,"
+            " DATEADD(SECOND, i + i / 1000000, CONVERT(datetime2(6), '2024-08-01', 121)))",
+        ),
     ),
     Column(
         "note",
         ("text", "md5(i::text) || to_char(i % 100000000, 'FM00000000')"),
         ("text", "concat(md5(i), lpad(i % 100000000, 8, '0'))"),
+        (
+            "varchar(100)",
+            "RIGHT(REPLICATE('0', 20) + CONVERT(varchar(20), i * 2654435761 % 999999999989), 20)"
+            " + RIGHT(REPLICATE('0', 20) + CONVERT(varchar(20), i * 2246822519 % 999999999961), 20)",
+        ),
     ),
 )
 _MORE = tuple(
@@ -117,8 +139,17 @@ class Shape:
         numbers = {
             "postgresql": f"generate_series({first}::bigint, {last}) AS numbers(i)",
             "mysql": f"(SELECT seq AS i FROM seq_{first}_to_{last}) AS numbers",
+            "sqlserver": f"({_numbers(first, last)}) AS numbers",
         }
         return f"SELECT {', '.join(values)} FROM {numbers[database]}"
+
+
+def _numbers(first: int, last: int) -> str:
+    """T-SQL of every version: digit by digit."""
+    places = range(len(str(last - first)))
+    digits = " CROSS JOIN ".join(f"(VALUES (0),(1),(2),(3),(4),(5),(6),(7),(8),(9)) AS d{at} (n)" for at in places)
+    number = " + ".join(f"d{at}.n * CONVERT(bigint, {10**at})" for at in places)
+    return f"SELECT i FROM (SELECT {first} + {number} AS i FROM {digits}) AS every (i) WHERE i <= {last}"
 
 
 TRADES = Shape("trades", _TRADES)

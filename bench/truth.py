@@ -17,6 +17,7 @@ import pymysql
 
 from bench.tables import Shape
 from kit.mysql_witness import opened as mysql_opened
+from kit.sqlserver_witness import SqlServerWitness
 
 _AT_ONCE = 100_000
 _TRUTHS = {"t": "1", "f": "0", "true": "1", "false": "0"}
@@ -76,6 +77,20 @@ def _of_mysql(url: str, table: str, shape: Shape) -> pa.Table:
         while rows := cursor.fetchmany(_AT_ONCE):
             parts.append(pa.table([pa.array(cells, pa.string()) for cells in zip(*rows, strict=True)], shape.names))
     return pa.concat_tables(parts) if parts else pa.table({name: pa.array([], pa.string()) for name in shape.names})
+
+
+def of_sqlserver(url: str, table: str, shape: Shape) -> Cells:
+    return Cells(lambda: _of_sqlserver(url, table, shape))
+
+
+def _of_sqlserver(url: str, table: str, shape: Shape) -> pa.Table:
+    texts = ", ".join(
+        f"CONVERT(nvarchar(max), {name}{', 121' if name.endswith('_at') else ''})" for name in shape.names
+    )
+    with SqlServerWitness(url) as witness:
+        rows = witness.ask(f"SELECT {texts} FROM {table} ORDER BY {', '.join(shape.key)}")
+    cells = zip(*rows, strict=True) if rows else ([] for _ in shape.names)
+    return pa.table([pa.array(one, pa.string()) for one in cells], list(shape.names))
 
 
 def of_files(folder: Path, shape: Shape) -> pa.Table:

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
-from urllib.parse import quote, unquote, urlsplit
+from typing import Any, ClassVar, Protocol
+from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 import psycopg
 
 from bench import truth
 from bench.tables import TRADES, Shape
 from bench.truth import Cells
+from conformance.servers.sqlserver import as_url
 from kit.mariadb import MariaDb
 from kit.mysql_witness import opened as mysql_opened
+from kit.sqlserver_witness import SqlServerWitness
 from tidegate.demo.embedded import EmbeddedPostgres
 
 SOURCE = "bench_source"
+SQLSERVER = "TIDEGATE_BENCH_SQLSERVER"
+"""Names a server that speaks TDS; without one its cases are left out."""
 
 
 class Server(Protocol):
@@ -29,11 +35,13 @@ class Server(Protocol):
 
 
 @dataclass
-class Side:
+class Side(ABC):
     """One sort of database: statements, and what is in its tables."""
 
-    database: str
     server: Server
+    database: ClassVar[str]
+    tidy: ClassVar[str]
+    """A statement that makes statistics what they are on a table that has been there for a while."""
 
     def url(self, name: str) -> str:
         return self.server.url(name)
@@ -42,25 +50,104 @@ class Side:
         self.server.drop_database(name)
         return self.server.create_database(name)
 
-    def execute(self, name: str, statements: Sequence[str]) -> None:
-        if self.database == "postgresql":
-            with psycopg.connect(self.url(name), autocommit=True) as connection:
-                for statement in statements:
-                    connection.execute(statement)
-        else:
-            with mysql_opened(self.url(name)) as connection, connection.cursor() as cursor:
-                for statement in statements:
-                    cursor.execute(statement)
-                connection.commit()
-
     def settle(self, name: str, table: str) -> None:
-        """Statistics as they are on a table that has been there for a while."""
-        tidy = {"postgresql": f"VACUUM (ANALYZE, FREEZE) {table}", "mysql": f"ANALYZE TABLE {table}"}
-        self.execute(name, [tidy[self.database]])
+        self.execute(name, [self.tidy.format(table)])
+
+    def login(self, name: str) -> dict[str, Any]:
+        at = urlsplit(self.url(name))
+        return {
+            "host": at.hostname,
+            "port": at.port,
+            "user": at.username,
+            "password": unquote(at.password or ""),
+            "database": at.path[1:],
+        }
+
+    @abstractmethod
+    def jdbc(self, name: str) -> str: ...
+
+    @abstractmethod
+    def execute(self, name: str, statements: Sequence[str]) -> None: ...
+
+    @abstractmethod
+    def cells(self, name: str, table: str, shape: Shape) -> Cells: ...
+
+
+class PostgresqlSide(Side):
+    database = "postgresql"
+    tidy = "VACUUM (ANALYZE, FREEZE) {}"
+
+    def jdbc(self, name: str) -> str:
+        return _jdbc("postgresql", self.login(name), "reWriteBatchedInserts=true")
+
+    def execute(self, name: str, statements: Sequence[str]) -> None:
+        with psycopg.connect(self.url(name), autocommit=True) as connection:
+            for statement in statements:
+                connection.execute(statement)
 
     def cells(self, name: str, table: str, shape: Shape) -> Cells:
-        read = {"postgresql": truth.of_postgresql, "mysql": truth.of_mysql}
-        return read[self.database](self.url(name), table, shape)
+        return truth.of_postgresql(self.url(name), table, shape)
+
+
+class MysqlSide(Side):
+    database = "mysql"
+    tidy = "ANALYZE TABLE {}"
+
+    def jdbc(self, name: str) -> str:
+        # Spark knows no quotes of `mariadb`.
+        return _jdbc("mysql", self.login(name), "permitMysqlScheme=true&useBulkStmts=true")
+
+    def execute(self, name: str, statements: Sequence[str]) -> None:
+        with mysql_opened(self.url(name)) as connection, connection.cursor() as cursor:
+            for statement in statements:
+                cursor.execute(statement)
+            connection.commit()
+
+    def cells(self, name: str, table: str, shape: Shape) -> Cells:
+        return truth.of_mysql(self.url(name), table, shape)
+
+
+class SqlServerSide(Side):
+    database = "sqlserver"
+    tidy = ""
+
+    def settle(self, name: str, table: str) -> None:
+        """Left to the server, which does it when it needs them."""
+
+    def jdbc(self, name: str) -> str:
+        at = self.login(name)
+        login = f"user={at['user']};password={{{at['password'].replace('}', '}}')}}}"
+        options = "encrypt=true;trustServerCertificate=true;useBulkCopyForBatchInsert=true"
+        return f"jdbc:sqlserver://{at['host']}:{at['port']};databaseName={at['database']};{login};{options}"
+
+    def execute(self, name: str, statements: Sequence[str]) -> None:
+        with SqlServerWitness(self.url(name)) as witness:
+            for statement in statements:
+                witness.do(statement)
+
+    def cells(self, name: str, table: str, shape: Shape) -> Cells:
+        return truth.of_sqlserver(self.url(name), table, shape)
+
+
+@dataclass
+class GivenServer:
+    """A server that somebody named by its address, in any form that Tidegate reads."""
+
+    given: str
+
+    def url(self, database: str) -> str:
+        return urlunsplit(urlsplit(as_url(self.given))._replace(path=f"/{database}"))
+
+    def create_database(self, name: str) -> str:
+        self._do(f"CREATE DATABASE {name}")
+        return self.url(name)
+
+    def drop_database(self, name: str) -> None:
+        self._do(f"DROP DATABASE IF EXISTS {name}")
+
+    def _do(self, statement: str) -> None:
+        with SqlServerWitness(as_url(self.given)) as admin:
+            admin.do(statement)
 
 
 @dataclass
@@ -108,35 +195,19 @@ class World:
             "work": work,
             "database": database,
             "source": side.url(SOURCE),
-            "jdbc_source": _jdbc(database, side.url(SOURCE)),
-            "login": _login(side.url(SOURCE)),
+            "jdbc_source": side.jdbc(SOURCE),
+            "login": side.login(SOURCE),
             "tables": list(tables),
             "table": tables[0] if tables else "",
             "rows": self.filled[database, tables[0]] if tables else 0,
             "jars": self.jars,
             **more,
-            **({"jdbc_target": _jdbc(database, more["target"])} if "target" in more else {}),
+            **({"jdbc_target": side.jdbc(urlsplit(more["target"]).path[1:])} if "target" in more else {}),
         }
 
 
-def _login(url: str) -> dict[str, Any]:
-    at = urlsplit(url)
-    return {
-        "host": at.hostname,
-        "port": at.port,
-        "user": at.username,
-        "password": unquote(at.password or ""),
-        "database": at.path[1:],
-    }
-
-
-def _jdbc(database: str, url: str) -> str:
-    at = _login(url)
-    scheme, option = {
-        "postgresql": ("postgresql", "reWriteBatchedInserts=true"),
-        "mysql": ("mysql", "permitMysqlScheme=true&useBulkStmts=true"),  # Spark knows no quotes of `mariadb`
-    }[database]
-    login = f"user={at['user']}&password={quote(at['password'], safe='')}&{option}"
+def _jdbc(scheme: str, at: dict[str, Any], options: str) -> str:
+    login = f"user={at['user']}&password={quote(at['password'], safe='')}&{options}"
     return f"jdbc:{scheme}://{at['host']}:{at['port']}/{at['database']}?{login}"
 
 
@@ -145,9 +216,11 @@ def opened(folder: Path, jars: str, databases: set[str]) -> Iterator[World]:
     with ExitStack() as stack:
         sides: dict[str, Side] = {}
         if "postgresql" in databases:
-            sides["postgresql"] = Side("postgresql", _with_memory(stack.enter_context(EmbeddedPostgres(durable=True))))
+            sides["postgresql"] = PostgresqlSide(_with_memory(stack.enter_context(EmbeddedPostgres(durable=True))))
         if "mysql" in databases:
-            sides["mysql"] = Side("mysql", stack.enter_context(MariaDb("--innodb-buffer-pool-size=1G")))
+            sides["mysql"] = MysqlSide(stack.enter_context(MariaDb("--innodb-buffer-pool-size=1G")))
+        if "sqlserver" in databases:
+            sides["sqlserver"] = SqlServerSide(GivenServer(os.environ[SQLSERVER]))
         for side in sides.values():
             side.empty(SOURCE)
         yield World(folder, sides, jars)

@@ -24,11 +24,16 @@ def _sling(*arguments: str, job: dict[str, Any]) -> dict[str, Any]:
 
 
 def _url(job: dict[str, Any], which: str) -> str:
-    return str(job[which]) + ("?sslmode=disable" if job["database"] == "postgresql" else "")
+    url = str(job[which])
+    if job["database"] == "sqlserver":
+        place, _, database = url.partition("?")[0].rpartition("/")
+        return f"{place}?database={database}&TrustServerCertificate=true"
+    return url + ("?sslmode=disable" if job["database"] == "postgresql" else "")
 
 
 def _schema(job: dict[str, Any], which: str) -> str:
-    return "public" if job["database"] == "postgresql" else str(job[which].rpartition("/")[2])
+    schemas = {"postgresql": "public", "sqlserver": "dbo"}
+    return schemas.get(job["database"]) or str(job[which].rpartition("/")[2])
 
 
 def extract(job: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,11 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-DRIVERS = {"postgresql": "org.postgresql.Driver", "mysql": "org.mariadb.jdbc.Driver"}
+DRIVERS = {
+    "postgresql": "org.postgresql.Driver",
+    "mysql": "org.mariadb.jdbc.Driver",
+    "sqlserver": "com.microsoft.sqlserver.jdbc.SQLServerDriver",
+}
 
 
 def session(job: dict[str, Any]) -> SparkSession:
