@@ -578,9 +578,9 @@ def assert_survives(name: str, folder: Path) -> None:
     day = replace(column("COBID int32"), type=f"type {name}")
     moment, flag = column("LastModified timestamp"), column("IsLatest bool")
     partition = replace(shape("COBID int32"), name=table, columns=(day, named), unique_keys=(("COBID", name),))
-    scd2 = Shape(TableName("scd2", name), (named, moment, flag), primary_key=(name, "LastModified"))
-    static = Shape(TableName("static", name), (named,), primary_key=(name,))
-    none = Shape(TableName("none", name), (named,), row_estimate=LARGE, partitioned_by=name)
+    scd2 = Shape(TableName(f"{name} scd2", name), (named, moment, flag), primary_key=(name, "LastModified"))
+    static = Shape(TableName(f"{name} static", name), (named,), primary_key=(name,))
+    none = Shape(TableName(f"{name} none", name), (named,), row_estimate=LARGE, partitioned_by=name)
 
     project = loaded(file_of(*map(detected, (none, static, scd2, partition))), folder)
 
@@ -604,6 +604,7 @@ TELLING = {word for words in vars(telling_names).values() if isinstance(words, t
 @given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), min_size=1, max_size=40))
 @example("\U000e0001" * 40)
 @example("CHANGEDAT")
+@example("static")
 def test_any_name_survives(tmp_path_factory, name: str):
     # A name that tells of something makes other kinds of these tables.
     if name != "dbo" and telling_names.plain(name) not in TELLING:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
@@ -21,7 +22,7 @@ from tidegate.runs.kinds import kind_of
 from tidegate.runs.kinds.kind import RemovingKind, TableKind
 from tidegate.runs.landing import LandSlice
 from tidegate.runs.planned import Planned
-from tidegate.runs.work import Job, Work, guarded, outcome_of, run_jobs, snapshot_of, steps_of
+from tidegate.runs.work import Job, Snapshot, Work, guarded, outcome_of, run_jobs, snapshot_of, steps_of
 from tidegate.spark.slices import Facts, Slice
 from tidegate.sql.text import raw
 
@@ -82,7 +83,8 @@ def land(work: Work, planned: list[Planned]) -> set[tuple[str, Value]]:
         if outcome.outcome == "failed":
             failed.add((job.one.key, job.step.value))
 
-    with snapshot_of(work.source) as snapshot:
+    # A single reader needs no snapshot that others can read, and no session to hold it.
+    with snapshot_of(work.source) if len(steps) > 1 else nullcontext(Snapshot()) as snapshot:
         for some in _in_order(steps, backwards=True):
             jobs = [
                 Job(one, step, _kind(one).land_slice(work, one, step, snapshot, f"{_kind(one).loads_in}-{number}"))

@@ -20,6 +20,7 @@ from tidegate.runs.kinds.kind import Witnesses
 from tidegate.runs.planned import Ask, Planned, Unplanned
 from tidegate.runs.sessions import SessionPool
 from tidegate.runs.tables import UNTOUCHED, Catalogs
+from tidegate.runs.together import both
 from tidegate.state.ledger import Ledger
 
 LARGE_LOAD = 1_000_000
@@ -47,22 +48,31 @@ class Planner:
         """Every table, in the order of `keys`; `planned` is called as soon as one is done, from any thread, and
         `foresee` as soon as it is clear that one will have rows to move."""
         settings = [self.project.tables[key] for key in keys]
-        with self._sources.session() as source, self._targets.session() as target:
-            sources = source.shapes([one.source_table.within(self.source.default_schema) for one in settings])
-            wanted = [one.target_table.within(self.target.default_schema) for one in settings]
-            ledger = self.target.own_table("ledger")
-            targets = target.shapes([*wanted, ledger])
-            has_ledger = targets.pop(ledger, None) is not None
-            if has_ledger and trust_ledger:
-                Ledger(target).require_own()
+        sources, (targets, has_ledger) = both(
+            lambda: self._in_source(settings), lambda: self._in_target(settings, trust_ledger)
+        )
 
         def one(table: Table) -> Planned | Unplanned:
-            result = self._one(table, (sources, targets), has_ledger and trust_ledger, ask, count_all, foresee)
+            result = self._one(table, (sources, targets), has_ledger, ask, count_all, foresee)
             planned(result)
             return result
 
         with ThreadPoolExecutor(max(1, min(len(settings), self.project.max_connections))) as threads:
             return list(threads.map(one, settings))
+
+    def _in_source(self, settings: Sequence[Table]) -> dict[TableName, Shape]:
+        with self._sources.session() as source:
+            return source.shapes([one.source_table.within(self.source.default_schema) for one in settings])
+
+    def _in_target(self, settings: Sequence[Table], trust_ledger: bool) -> tuple[dict[TableName, Shape], bool]:
+        """Its tables, and whether there is a ledger to be asked."""
+        ledger = self.target.own_table("ledger")
+        with self._targets.session() as target:
+            found = target.shapes([*(one.target_table.within(self.target.default_schema) for one in settings), ledger])
+            has_ledger = found.pop(ledger, None) is not None and trust_ledger
+            if has_ledger:
+                Ledger(target).require_own()
+        return found, has_ledger
 
     def _one(
         self,
