@@ -115,6 +115,8 @@ def _spelled(cells: pa.ChunkedArray) -> pa.ChunkedArray:
         cells = cells.cast(cells.type.value_type)
     if pa.types.is_timestamp(cells.type):
         return cells.cast(pa.timestamp("us")).cast(pa.string())
+    if pa.types.is_decimal(cells.type):  # of which a zero is spelled 0E-18
+        return pc.replace_substring_regex(cells.cast(pa.string()), "^0E.*", "0")
     return cells.cast(pa.string())
 
 

@@ -96,7 +96,7 @@ class Adoption:
                 self._record(ledger, *pairs[number], facts)
 
             run_slices(
-                self.engine.session(),
+                self.engine.mover([one.evidence.target.get(value) for one, value in pairs]),
                 slices,
                 workspace,
                 finished,
