@@ -34,4 +34,6 @@ def _whoever_imports() -> str:
 
 
 def keep_pandas_from_lists() -> None:
-    sys.meta_path.insert(0, _NotForLists())
+    """Calling it again does nothing."""
+    if not any(isinstance(finder, _NotForLists) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _NotForLists())
