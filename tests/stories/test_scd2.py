@@ -278,6 +278,26 @@ def test_what_is_lost_heals(dimension: Dimension):
     dimension.assert_equal()
 
 
+def test_what_is_lost_between_planning_and_loading_heals(dimension: Dimension, monkeypatch: pytest.MonkeyPatch):
+    dimension.came(3, 200)
+    dimension.run()
+    dimension.came(1, 20, "third")
+    change_schemas = phases.change_schemas
+
+    def meanwhile(*arguments: Any) -> None:
+        dimension.in_target(
+            "DELETE FROM customers WHERE id = 3"
+        )  # older than the look-back: the load does not touch it
+        change_schemas(*arguments)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(phases, "change_schemas", meanwhile)
+        dimension.run()
+    assert "the target holds 5 of 6 versions" in dimension.tidegate().plan().tables[0].steps[0].why
+    dimension.run()
+    dimension.assert_equal()
+
+
 def test_a_lost_ledger_is_written_again(dimensions: Callable[[str, str], Dimension]):
     dimension = dimensions("mysql", "postgresql")
     dimension.run()

@@ -50,6 +50,8 @@ class VersionLoad(Unit):
     """Entities that had left the source when the batch was read are closed."""
     there: Batches | None = None
     """The keys that the source had then; without them the file holds all there is."""
+    held: int | None = None
+    """How many versions the target had when this was planned, where no other load comes between."""
     parts: int = 1
     """In how many transactions it is loaded; the ledger row is in the last."""
 

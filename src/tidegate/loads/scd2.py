@@ -110,12 +110,22 @@ def _load_part(
             if book.newest() != before:
                 raise _moved(work)
             change.apply(total)
-            change.prove()
+            more = change.prove()
             if last:
-                held = int(str(session.query(count_rows(work.request.table))[0][0]))
-                facts = {**json.loads(entered.entry.newest or "{}"), "held": held}
+                facts = {**json.loads(entered.entry.newest or "{}"), "held": _held(session, work, more)}
                 book.record(with_entry(entered, newest=json.dumps(facts)).entry)
     return None
+
+
+def _held(session: Session, work: VersionLoad, more: int) -> int:
+    """How many versions the target is to have from now on.
+
+    One that was counted when this was planned, and what was proved to have come, is as good as another count, and
+    better where somebody changed the target meanwhile: the next plan sees it. Of several transactions the first may
+    stem from an attempt that is not known here."""
+    if work.held is not None and work.parts == 1:
+        return work.held + more
+    return int(str(session.query(count_rows(work.request.table))[0][0]))
 
 
 def _decided(session: Session, work: VersionLoad, rows: Batches, stages: ExitStack) -> _Change:
@@ -369,13 +379,15 @@ class _Change:
         if self._opened is not None:
             total.opened += execute(update_staged(table, self._opened, group, flag))
 
-    def prove(self) -> None:
+    def prove(self) -> int:
+        """How many versions the touched keys have now that they had not before."""
         from tidegate.rows.settled import differs
 
         found = self._versions(self._session.read(self._touched))
         difference = differs(self._decision.expected, found)
         if difference:
             raise refused(self._work, difference)
+        return found.rows - self._timeline.rows
 
 
 def _all(count: int, holds: bool) -> Mask:

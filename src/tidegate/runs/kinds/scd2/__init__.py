@@ -101,6 +101,7 @@ class Scd2Kind(TableKind):
                 made=_made(table),
                 wins=step.is_newest,
                 exact=step.exact,
+                held=_held(one),
                 parts=-(-rows // size) or 1 if size and not is_one else 1,
             ),
             lake=work.lake,
@@ -158,6 +159,13 @@ class Scd2Kind(TableKind):
 def _table(one: Planned) -> VersionTable:
     assert isinstance(one.table, VersionTable)
     return one.table
+
+
+def _held(one: Planned) -> int | None:
+    """None where several files are loaded: what the first brings was not there when the target was counted."""
+    assert isinstance(one.evidence, MarkEvidence)
+    loads = [step for step in one.plan.steps if isinstance(step, Load)]
+    return (one.evidence.held or 0) if len(loads) == 1 else None
 
 
 def _rows(one: Planned, window: Window) -> Sql | None:
