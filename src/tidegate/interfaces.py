@@ -234,6 +234,10 @@ class Session(ABC):
         """What the server tells of the room that a large transaction needs; empty where it tells nothing."""
         return ""
 
+    def remarks(self) -> tuple[str, ...]:
+        """What a person should know of this server before rows are loaded into it."""
+        return ()
+
     # Rows
 
     @abstractmethod

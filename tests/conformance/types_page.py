@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from itertools import count
 
 from conformance.journey import ROADS_OF_SQLSERVER, Outcome, Road, Side, Traveller, from_sqlserver
-from conformance.servers.sqlserver import FAMILIES
+from conformance.servers.sqlserver import FAMILIES, OWN_TYPES
 from kit.copies import database_at
 from tidegate.databases.mysql import Mysql
 from tidegate.databases.postgresql import Postgresql
 from tidegate.databases.sqlserver import SqlServer
-from tidegate.databases.sqlserver.types import UNREADABLE, holds
+from tidegate.databases.sqlserver.types import holds
 from tidegate.interfaces import Database
 from tidegate.model.columns import Column
 from tidegate.model.connection import Connection
@@ -19,15 +19,13 @@ from tidegate.model.names import TableName
 from tidegate.rows.arrow import arrow_type
 
 LABELS = {"mysql": "MySQL, MariaDB", "postgresql": "PostgreSQL", "sqlserver": "SQL Server"}
-NEVER_TRIED = ("rowversion", "json", "vector(3)", "hierarchyid", "geometry", "geography", "sql_variant")
-"""Types of SQL Server that no server which was run here has."""
 OF_SQLSERVER = """\
 ## With SQL Server
 
 **No SQL Server was run.** The tables below were not recorded. They show what the code declares (where another database
-is the source: for columns of a real server), and as verdict what `tests/conformance/test_sqlserver_journeys.py` demands
-of a server that speaks TDS. [proved.md](proved.md) says what a compatible server has shown of it. **Not tried** was
-demanded of none.
+is the source: for columns of a real server), and as verdict what `tests/conformance/test_sqlserver_journeys.py` and
+`test_sqlserver_own_types.py` demand of a server that speaks TDS. [proved.md](proved.md) says what a compatible server
+has shown of it.
 """
 
 _TEXTS = (
@@ -75,12 +73,8 @@ def from_sqlserver_sections() -> str:
 
 def _rows_from_sqlserver(road: Road) -> list[str]:
     tried = [from_sqlserver(sample, road.target) for samples in FAMILIES.values() for sample in samples]
-    rows = [row(declared(one, _column(one.type), road), road) for one in tried]
-    for kind in NEVER_TRIED:
-        outcome = declared(Traveller(kind, "", ()), _column(kind), road)
-        is_refused = kind in UNREADABLE
-        rows.append(row(Outcome(kind) if is_refused else outcome, road, "refused" if is_refused else "not tried"))
-    return rows
+    of_its_own = [Traveller(kind, "", ()) for kind in OWN_TYPES]
+    return [row(declared(one, _column(one.type), road), road) for one in (*tried, *of_its_own)]
 
 
 def _column(kind: str) -> Column:

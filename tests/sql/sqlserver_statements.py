@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from sql.statements import COBID, ODD, TEXTS, Statement, counts, in_transaction, own, read, write
 from tidegate.databases.sqlserver.types import holds
-from tidegate.errors import Transient, ValueProblem
+from tidegate.errors import Transient, Unsupported, ValueProblem
 from tidegate.interfaces import Session
 from tidegate.model.columns import Column
 from tidegate.model.types import Type
@@ -18,6 +18,12 @@ from tidegate.rows.arrow import arrow_type
 from tidegate.sql import marks, partitions
 
 CODE_PAGE = "varchar(20) COLLATE Latin1_General_CI_AS"
+
+
+TYPES_IN_VARIANTS = (
+    *("bit", "bigint", "decimal(9,2)", "float", "money", "date", "time(7)", "datetimeoffset(7)", "varbinary(8)"),
+    *(CODE_PAGE, "nchar(3) COLLATE Japanese_CI_AS", "uniqueidentifier"),
+)
 
 
 def typed(name: str, declared: str, stands_for: Type | None = None) -> Column:
@@ -43,7 +49,7 @@ EVERY_TYPE = tuple(
         *("real", "float", "date", "time(7)", "time(3)", "datetime", "smalldatetime", "datetime2(7)", "datetime2(6)"),
         *("datetimeoffset(7)", "char(5)", "nchar(5)", CODE_PAGE, "nvarchar(20)", "nvarchar(max)", "text", "ntext"),
         *("binary(8)", "varbinary(max)", "image", "uniqueidentifier", "timestamp", "xml", "json", "vector(3)"),
-        *("hierarchyid", "geometry", "geography"),
+        *("hierarchyid", "geometry", "geography", "sql_variant"),
     )
 )
 SOME_DECIMAL = pa.array([Decimal(1)])
@@ -102,9 +108,28 @@ SQLSERVER: dict[str, Statement] = {
         lambda session: session.room(),
         answers={"dm_db_log_space_usage": [("FULL", 1024, 100)], "database_files": [(4096, 1000, 1)]},
     ),
+    "session_remarks": Statement(lambda session: session.remarks()),
+    "session_shapes_of_synapse": Statement(
+        lambda session: session.shapes([ODD]),
+        answers={
+            "INFORMATION_SCHEMA.TABLES": [(ODD.schema, ODD.name, "BASE TABLE")],
+            "FROM sys.tables AS t WHERE": [(ODD.schema, ODD.name, 7)],
+            "d.snapshot_isolation_state": [(1, 0, 2, 6)],
+        },
+        raises=Unsupported,
+    ),
+    "write_variants": Statement(
+        lambda session: write_typed(session, typed("v", "sql_variant")),
+        answers={"SELECT DISTINCT LEFT": [(kind,) for kind in TYPES_IN_VARIANTS]},
+    ),
+    "write_variants_that_are_none": Statement(
+        lambda session: write_typed(session, typed("v", "sql_variant")),
+        answers={"SELECT DISTINCT LEFT": [("int",), ("int; DROP TABLE x",)]},
+        raises=ValueProblem,
+    ),
     "session_identity_of_group": Statement(lambda session: session.identity()),
     "session_export_snapshot_not_allowed": Statement(
-        lambda session: session.export_snapshot(), answers={"d.snapshot_isolation_state": [(0, 1)]}
+        lambda session: session.export_snapshot(), answers={"d.snapshot_isolation_state": [(0, 1, 2, 3)]}
     ),
     "session_lock_timed_out": Statement(
         lambda session: in_transaction(session, lambda: session.lock_in_transaction("tidegate value it's 7")),
@@ -120,15 +145,12 @@ SQLSERVER: dict[str, Statement] = {
     "read_instant_back": Statement(lambda session: read(session, typed("at", "datetimeoffset(6)", Type("instant", 6)))),
     "write_every_type_of_its_own": Statement(
         lambda session: write_typed(session, *(one for one in EVERY_TYPE if one.type != "timestamp")),
-        answers={"COUNT_BIG(*) FROM [tidegate].[stage_": [(1,)]},
+        answers={"SELECT DISTINCT LEFT": [("decimal(9,2)",)]},
     ),
-    "write_identity": Statement(
-        lambda session: write_typed(session, typed("id", "int")),
-        answers={"COUNT_BIG(*) FROM [tidegate].[stage_": [(1,)]},
-    ),
+    "write_identity": Statement(lambda session: write_typed(session, typed("id", "int"))),
     "write_every_type_where_there_is_no_bulk_copy": Statement(
         lambda session: write_typed(session, *(one for one in EVERY_TYPE if one.type != "timestamp")),
-        answers={"COUNT_BIG(*) FROM [tidegate].[stage_": [(1,)], "DECLARE @all": [(1,)]},
+        answers={"d.snapshot_isolation_state": [(1, 0, 1, 3)]},
     ),
     "write_rows_refused": Statement(
         lambda session: write(session, *own(session, COBID)), answers={"ROWCOUNT_BIG": 8115}, raises=ValueProblem

@@ -285,9 +285,7 @@ def test_what_is_lost_between_planning_and_loading_heals(dimension: Dimension, m
     change_schemas = phases.change_schemas
 
     def meanwhile(*arguments: Any) -> None:
-        dimension.in_target(
-            "DELETE FROM customers WHERE id = 3"
-        )  # older than the look-back: the load does not touch it
+        dimension.in_target("DELETE FROM customers WHERE id = 3")  # older than what the load touches
         change_schemas(*arguments)
 
     with monkeypatch.context() as patched:

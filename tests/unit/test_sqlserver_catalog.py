@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tidegate.databases.sqlserver import catalog
+from tidegate.databases.sqlserver.types import spelled
 from tidegate.model.columns import Shape
 from tidegate.model.names import TableName
 
@@ -12,9 +13,11 @@ TABLE = TableName("dbo", "cards")
 MAY_ALL, MAY_READ = (7, 1, 1, 1), (7, 1, 0, 1)
 
 
-def column(name: str, *, generated: int = 0, masked: bool = False, encryption: int | None = None) -> tuple[object, ...]:
+def column(
+    name: str, *, generated: int = 0, is_set: bool = False, masked: bool = False, encryption: int | None = None
+) -> tuple[object, ...]:
     kind = ("varchar", 20, 0, 0, "Latin1_General_CI_AS")
-    return (7, name, *kind, True, False, False, generated, masked, encryption, 0)
+    return (7, name, *kind, True, False, False, generated, is_set, masked, encryption, 0)
 
 
 def shape(*columns: tuple[object, ...], rights: tuple[object, ...] = MAY_ALL, facts: tuple[object, ...] = ()) -> Shape:
@@ -42,6 +45,29 @@ def test_a_history_and_a_capture_are_told():
     assert found.columns[0].generated
     assert ["history" in remark for remark in found.remarks] == [True, False]
     assert "CDC" in found.remarks[1]
+
+
+def test_a_set_of_sparse_columns_is_not_written():
+    found = shape(column("colour"), column("all_of_them", is_set=True))
+    assert [one.name for one in found.columns if one.generated] == ["all_of_them"]
+
+
+def test_what_a_load_should_know_of_its_table_is_told():
+    found = shape(column("a"), facts=((7, "in_memory", ""), (7, "instead", "")))
+    assert "MEMORY_OPTIMIZED_ELEVATE_TO_SNAPSHOT" in found.remarks[0]
+    assert "instead of the statement" in found.remarks[1]
+
+
+@pytest.mark.parametrize(
+    ("edition", "refused"), [(2, False), (3, False), (5, False), (6, True), (8, False), (11, True)]
+)
+def test_synapse_is_told_from_sql_server(edition: int, refused: bool):
+    assert catalog.Abilities.of(1, False, 2, edition).is_warehouse is refused
+
+
+def test_a_vector_has_its_size():
+    assert spelled("vector", 20, 0, 0, None) == "vector(3)"
+    assert spelled("vector", 8000, 0, 0, None) == "vector(1998)"
 
 
 def test_a_login_that_may_not_see_every_table_is_told_so():

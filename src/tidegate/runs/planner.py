@@ -95,17 +95,21 @@ class Planner:
         request = ask(table, seen)  # wrong use is raised to whoever asked, not noted as this table's failure
         try:
             scope, steps = kind.plan(table, seen, request)
-            steps += self._room_for(settings, steps)
+            steps += self._told_by_target(settings, steps)
         except TidegateError as problem:
             return Unplanned(settings.name, problem, table, seen)
         first: list[Step] = [table.schema_change] if table.schema_change and steps_move_rows(steps) else []
         plan = TablePlan(settings.name, (*first, *steps, *table.notices), scope, settings.kind, table.columns)
         return Planned(settings.name, table, seen, plan)
 
-    def _room_for(self, settings: Table, steps: Sequence[Step]) -> list[Step]:
-        """What the target says of the room for a large load. Raises Unsupported for one that is larger than allowed."""
+    def _told_by_target(self, settings: Table, steps: Sequence[Step]) -> list[Step]:
+        """What the server says of loads, and of the room for a large one. Raises Unsupported for one that is larger
+        than allowed."""
+        loads = [step for step in steps if isinstance(step, Load)]
+        if not loads:
+            return []
         size = getattr(settings, "batch_size", None)
-        largest = max((min(step.rows or 0, size or sys.maxsize) for step in steps if isinstance(step, Load)), default=0)
+        largest = max(min(step.rows or 0, size or sys.maxsize) for step in loads)
         if settings.max_apply_rows is not None and largest > settings.max_apply_rows:
             raise Unsupported(
                 f"{settings.name}: {largest:,} rows would come in one transaction, `max_apply_rows` allows"
@@ -113,11 +117,10 @@ class Planner:
                 UNTOUCHED,
                 "Raise `max_apply_rows`, or take less at once: a finer partition column, `batch_size` for versions.",
             )
-        if largest < LARGE_LOAD:
-            return []
         with self._targets.session() as target:
-            told = target.room()
-        return [Notice(f"{largest:,} rows come in one transaction; {told}")] if told else []
+            told: list[Step] = [Notice(remark) for remark in target.remarks()]
+            room = target.room() if largest >= LARGE_LOAD else ""
+        return [*told, Notice(f"{largest:,} rows come in one transaction; {room}")] if room else told
 
     def close(self) -> None:
         self._sources.close()

@@ -21,7 +21,9 @@ from kit.sqlserver_witness import SqlServerWitness, quoted
 
 GIVEN = "TIDEGATE_TEST_SQLSERVER"
 _SEVEN_DIGITS = "SELECT CONVERT(varchar(27), CONVERT(datetime2(7), '2024-01-01 00:00:00.1234567', 121), 121)"
-_TYPES = ("xml", "json", "vector(3)", "hierarchyid", "geometry", "geography", "rowversion", "text", "ntext", "image")
+OWN_TYPES = ("rowversion", "json", "vector(3)", "hierarchyid", "geometry", "geography", "sql_variant")
+"""What no other database has: `test_sqlserver_own_types.py` has their values."""
+_TYPES = (*OWN_TYPES, "xml", "text", "ntext", "image")
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ Facts that shape this file
    another table is hidden with that table, unless VIEW DEFINITION on the database shows all of them.
  * sys.partitions counts rows without reading them, roughly.
  * A filtered, disabled or columnstore index cannot tell the next greater value of its first column.
+ * A column set shows the sparse columns of its table once more, as xml, and takes no values beside theirs.
  * The partitioning column of an index that does not name it stands there with key_ordinal 0.
  * A compatible server has names in small letters in sys.*, and as they were written in INFORMATION_SCHEMA.
  * Masked columns give masks to logins without UNMASK, encrypted ones give ciphers. UNMASK is a right on the database,
@@ -19,7 +20,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from tidegate.databases.sqlserver.types import KIND, UNREADABLE, bare, holds, spelled
+from tidegate.databases.sqlserver.types import KIND, bare, holds, spelled
 from tidegate.model.columns import Column, Shape
 from tidegate.model.names import TableName
 from tidegate.sql.text import Dialect, Literal, Name, Sql, render, sql
@@ -37,7 +38,7 @@ SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME FROM INFORMATION_SCHEMA.COLUMNS WHE
 """
 _COLUMNS = """
 SELECT c.object_id, c.name, COALESCE(bt.name, ut.name), c.max_length, c.precision, c.scale, c.collation_name,
-       c.is_nullable, c.is_identity, c.is_computed, c.generated_always_type, c.is_masked,
+       c.is_nullable, c.is_identity, c.is_computed, c.generated_always_type, c.is_column_set, c.is_masked,
        c.encryption_type, c.default_object_id
 FROM sys.columns AS c
 JOIN sys.types AS ut ON ut.user_type_id = c.user_type_id
@@ -78,6 +79,11 @@ UNION ALL
 SELECT t.object_id, 'has_history', N'' FROM sys.tables AS t WHERE t.object_id IN ({tables}) AND t.temporal_type = 2
 UNION ALL
 SELECT t.object_id, 'is_captured', N'' FROM sys.tables AS t WHERE t.object_id IN ({tables}) AND t.is_tracked_by_cdc = 1
+UNION ALL
+SELECT t.object_id, 'in_memory', N'' FROM sys.tables AS t WHERE t.object_id IN ({tables}) AND t.is_memory_optimized = 1
+UNION ALL
+SELECT t.parent_id, 'instead', N'' FROM sys.triggers AS t
+WHERE t.parent_id IN ({tables}) AND t.is_disabled = 0 AND t.is_instead_of_trigger = 1
 """
 _RIGHTS = """
 SELECT {number}, CONVERT(int, HAS_PERMS_BY_NAME({name}, 'OBJECT', 'SELECT')),
@@ -105,11 +111,32 @@ _HIDDEN = "tables that this login may not see may refer to it (VIEW DEFINITION o
 _REMARKS = {
     "has_history": "it keeps a history of its rows: each load adds the rows that it replaces to it",
     "is_captured": "its changes are captured (CDC): each load is captured as deletions and insertions",
+    "in_memory": "it is kept in memory: loads need MEMORY_OPTIMIZED_ELEVATE_TO_SNAPSHOT of its database to be on",
+    "instead": "a trigger of it acts instead of the statement: what it makes of a load is compared with what was sent",
 }
-# Of the database as a whole: may a read see one moment of it?
-CONSISTENT = """
-SELECT d.snapshot_isolation_state, d.is_read_committed_snapshot_on FROM sys.databases AS d WHERE d.database_id = DB_ID()
+# May a read see one moment of the database? Does a variable add up over rows, as a bulk copy needs it?
+ABILITIES = """
+DECLARE @all nvarchar(10) = NULL;
+SELECT @all = COALESCE(@all, N'') + v FROM (VALUES (N'a'), (N'b')) AS two (v);
+SELECT d.snapshot_isolation_state, d.is_read_committed_snapshot_on, LEN(@all),
+       CONVERT(int, SERVERPROPERTY('EngineEdition'))
+FROM sys.databases AS d WHERE d.database_id = DB_ID()
 """
+_ALLOWED, _ADDED_UP, _WAREHOUSES = 1, 2, (6, 11)
+
+
+class Abilities(NamedTuple):
+    """What the server can do in this database."""
+
+    snapshot_of_transaction: bool
+    snapshot_of_statement: bool
+    bulk_copies: bool
+    is_warehouse: bool
+    """Synapse, whose SQL is another."""
+
+    @classmethod
+    def of(cls, state: int, by_statement: bool, length: int, edition: int | None) -> Abilities:
+        return cls(state == _ALLOWED, bool(by_statement), length == _ADDED_UP, edition in _WAREHOUSES)
 
 
 def listing() -> list[Sql]:
@@ -248,7 +275,7 @@ def _column(
     collation: str | None,
     *rest: Any,
 ) -> Column:
-    nullable, identity, computed, generated, masked, encryption, default = rest
+    nullable, identity, computed, generated, is_set, masked, encryption, default = rest
     spelling = spelled(base, max_length, precision, scale, collation)
     held = holds(spelling)
     return Column(
@@ -257,19 +284,19 @@ def _column(
         in_target="binary(8)" if bare(spelling) == "timestamp" else "",
         rests_as=held.rests_as,
         nullable=bool(nullable),
-        generated=bool(computed) or bool(generated) or bare(spelling) == "timestamp",
+        generated=bool(computed or generated or is_set) or bare(spelling) == "timestamp",
         identity=bool(identity),
         has_default=bool(default) or bool(identity),
         holds=held,
         database=KIND,
         collation=collation or "",
-        unreadable=_why_unreadable(bare(spelling), masked=bool(masked), encrypted=encryption is not None),
+        unreadable=_why_unreadable(masked=bool(masked), encrypted=encryption is not None),
     )
 
 
-def _why_unreadable(name: str, *, masked: bool, encrypted: bool) -> str:
+def _why_unreadable(*, masked: bool, encrypted: bool) -> str:
     if masked:
         return MASKED
     if encrypted:
         return "it is encrypted by the client (Always Encrypted), and would be copied as a cipher"
-    return UNREADABLE.get(name, "")
+    return ""

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tidegate.databases.sqlserver import variants
 from tidegate.databases.sqlserver.types import CHARACTERS, COLLATION, bare, without_collation
 from tidegate.sql.text import Dialect, Literal, one_of
 
@@ -27,8 +28,9 @@ _AFTER_A_BLANK = "\N{SYMBOL FOR SPACE}"
 class SqlServerDialect(Dialect):
     """Names in brackets or quotes; literals in the column's type and with a style; texts told apart by their bytes."""
 
-    update_joined = "UPDATE t SET {assigned} FROM {table} AS t JOIN {stage} AS s ON {on}"
-    delete_joined = "DELETE t FROM {table} AS t JOIN {stage} AS s ON {on}"
+    # Nobody else writes what was decided on, nor comes between, until the transaction ends.
+    update_joined = "UPDATE t SET {assigned} FROM {table} AS t WITH (UPDLOCK, HOLDLOCK) JOIN {stage} AS s ON {on}"
+    delete_joined = "DELETE t FROM {table} AS t WITH (UPDLOCK, HOLDLOCK) JOIN {stage} AS s ON {on}"
 
     def name(self, part: str) -> str:
         return super().name(part) if "]" in part else f"[{part}]"
@@ -54,6 +56,8 @@ class SqlServerDialect(Dialect):
             return self._characters(value, column_type)
         if name in _ROW_VERSIONS:
             return f"CONVERT(nvarchar(20), CONVERT(bigint, {value}))"
+        if name == variants.KIND:
+            return variants.text_of(value)
         style = _STYLES.get(name) or _NUMBER_STYLES.get(name)
         return f"CONVERT(nvarchar(50), {value}, {style})" if style else f"CONVERT(nvarchar(50), {value})"
 
@@ -77,7 +81,8 @@ class SqlServerDialect(Dialect):
         return f"({found} AND {one_of(f'CONVERT({kind}, {column})', exact)})"
 
     def same(self, one: str, other: str, column_type: str = "") -> str:
-        """The server takes texts of unlike case, bytes with more zeros at the end, and 0 and -0 for the same."""
+        """The server takes texts of unlike case, bytes with more zeros at the end, 0 and -0, and in a sql_variant
+        numbers of unlike types for the same."""
         name, found = bare(column_type), [super().same(one, other)]
         if name in CHARACTERS:
             kind = "varbinary(max)" if "(max)" in column_type else "varbinary(8000)"
@@ -86,6 +91,9 @@ class SqlServerDialect(Dialect):
             found.append(f"DATALENGTH({one}) = DATALENGTH({other})")
         if name in ("float", "real"):
             found.append(f"CONVERT(binary(8), {one}) = CONVERT(binary(8), {other})")
+        if name == variants.KIND:
+            texts = [f"CONVERT(varbinary(max), {variants.text_of(value)})" for value in (one, other)]
+            found.append(" = ".join(texts))
         return found[0] if len(found) == 1 else f"({' AND '.join(found)})"
 
     def checksum(self, columns: Sequence[str]) -> str:

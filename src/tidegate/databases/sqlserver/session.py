@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import mssql_python
@@ -26,7 +27,7 @@ from tidegate.databases.sqlserver import catalog
 from tidegate.databases.sqlserver.dialect import DIALECT
 from tidegate.databases.sqlserver.failures import NO_ROOM_IN_COLUMN, is_lost, not_taken, ours, unreachable
 from tidegate.databases.sqlserver.statements import distinct_values, select_rows, sought_values
-from tidegate.errors import DatabaseError, OutcomeUnknown, TidegateError, Transient
+from tidegate.errors import DatabaseError, OutcomeUnknown, TidegateError, Transient, Unsupported
 from tidegate.interfaces import ReadRequest, Session
 from tidegate.model.columns import Column, Shape
 from tidegate.model.names import TableName, spelled
@@ -49,7 +50,10 @@ SET LOCK_TIMEOUT {lock_timeout};
 SET CONTEXT_INFO 0x{purpose}
 """
 _MILLISECONDS_TO_WAIT = 300_000
-_SNAPSHOTS_ALLOWED = 1
+_NO_BULK_COPIES = (
+    "this server does not tell the driver the columns of a table, which a bulk copy begins with: rows come by INSERT,"
+    " which is slower"
+)
 _FIRST_FETCH = 256
 
 # Pooled connections would keep locks and settings of a session that was closed.
@@ -213,13 +217,23 @@ class SqlServerSession(Session):
             return {}
         asked = {numbers[there]: there for there in real.values()}
         answers = [self.query(question) for question in catalog.questions(asked, DIALECT)]
-        found = catalog.shapes(asked, *answers, consistent=any(self._snapshots()))
+        can = self.abilities
+        if can.is_warehouse:
+            raise Unsupported(
+                f"{self._connection.display} is Azure Synapse, whose SQL is not that of SQL Server.",
+                "Nothing was read or written.",
+                "Name an SQL Server, a Managed Instance or an Azure SQL Database.",
+            )
+        consistent = can.snapshot_of_transaction or can.snapshot_of_statement
+        found = catalog.shapes(asked, *answers, consistent=consistent)
         return {name: found[there] for name, there in real.items() if there in found}
 
-    def _snapshots(self) -> tuple[bool, bool]:
-        """Whether a transaction may have one, and whether a statement has one anyway."""
-        state, by_statement = self._asked(catalog.CONSISTENT.strip())[0]
-        return int(state) == _SNAPSHOTS_ALLOWED, bool(by_statement)
+    @cached_property
+    def abilities(self) -> catalog.Abilities:
+        return catalog.Abilities.of(*self._asked(catalog.ABILITIES.strip())[0])
+
+    def remarks(self) -> tuple[str, ...]:
+        return () if self.abilities.bulk_copies else (_NO_BULK_COPIES,)
 
     def tables(self) -> list[TableName]:
         return catalog.users_own(self.query(catalog.listing()[0]))
@@ -280,23 +294,21 @@ class SqlServerSession(Session):
             stage.fill(batches())
             yield stage.take_over
 
-    def copy(self, table: TableName, columns: Sequence[str], batches: Iterator[pa.RecordBatch]) -> int:
-        """Bulk copy, over a connection of its own; how many rows were sent."""
-        sent = _Counted(batches)
-        try:
-            with self._driver.cursor() as cursor:
+    def copy(self, table: TableName, columns: Sequence[str], batches: Iterable[pa.RecordBatch]) -> None:
+        """Bulk copy, over a connection of its own."""
+        with self._driver.cursor() as cursor:
+            try:
                 # Every column by name: what a server says of a table's columns has been seen to be incomplete.
                 cursor.bulkcopy_arrow(
                     render(Name.of(table), DIALECT),
-                    sent,
-                    timeout=0,
+                    batches,
+                    timeout=self._driver.timeout,
                     column_mappings=list(columns),
                     table_lock=True,
                     keep_nulls=True,
                 )
-        except Exception as problem:
-            raise sent.problem or ours(problem, 0, self._connection) from None
-        return sent.rows
+            except Exception as problem:
+                raise ours(problem, 0, self._connection) from None
 
     def insert(self, statement: Sql, table: TableName, columns: Sequence[Column]) -> int:
         """How many rows the table took. Raises ValueProblem where the server refuses a value."""
@@ -313,8 +325,7 @@ class SqlServerSession(Session):
     # Snapshots and locks
 
     def export_snapshot(self) -> str:
-        by_transaction, _ = self._snapshots()
-        if by_transaction:
+        if self.abilities.snapshot_of_transaction:
             self._done("SET TRANSACTION ISOLATION LEVEL SNAPSHOT")
         self._done("BEGIN TRANSACTION")
         return ""
@@ -362,21 +373,3 @@ class SqlServerSession(Session):
         databases, so theirs is in it."""
         digest = hashlib.sha256(f"{self._connection.database.casefold()} {name}".encode()).hexdigest()[:16]
         return Literal(f"tidegate {digest} {name.removeprefix('tidegate ')[:200]}")
-
-
-class _Counted:
-    """Batches on their way into the driver, which tells neither how many rows it took nor what went wrong in here."""
-
-    def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:
-        self._batches = batches
-        self.rows = 0
-        self.problem: TidegateError | None = None
-
-    def __iter__(self) -> Iterator[pa.RecordBatch]:
-        try:
-            for batch in self._batches:
-                self.rows += batch.num_rows
-                yield batch
-        except TidegateError as problem:
-            self.problem = problem
-            raise

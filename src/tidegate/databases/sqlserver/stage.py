@@ -20,8 +20,10 @@ from itertools import chain
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from tidegate.databases.sqlserver import variants
 from tidegate.databases.sqlserver.statements import characters_lost, insert_staged
-from tidegate.errors import DatabaseError, ValueProblem
+from tidegate.databases.sqlserver.types import bare
+from tidegate.errors import DatabaseError, TidegateError, ValueProblem
 from tidegate.model.columns import Column
 from tidegate.model.names import TableName
 from tidegate.sql.text import Count, Literal, Name, raw, sql
@@ -32,11 +34,6 @@ if TYPE_CHECKING:
     from tidegate.databases.sqlserver.session import SqlServerSession
 
 _PREFIX = "stage_"
-_ADDS_UP = """
-DECLARE @all nvarchar(10) = NULL;
-SELECT @all = COALESCE(@all, N'') + v FROM (VALUES (N'a'), (N'b')) AS two (v);
-SELECT LEN(@all)
-"""
 
 
 class Stage:
@@ -46,6 +43,7 @@ class Stage:
         self._session, self._table, self._columns = session, table, columns
         self._name = session.database.own_table(f"{_PREFIX}{uuid.uuid4().hex}")
         self._rows = 0
+        self._types_of: dict[int, list[str]] = {}
 
     def __enter__(self) -> Stage:
         self._drop_those_of_the_dead()
@@ -74,35 +72,46 @@ class Stage:
         for statement in self._session.database.create_schema(self._name):
             self._session.execute(statement)
         self._session.execute(sql("CREATE TABLE {stage} ({columns})", stage=Name.of(self._name), columns=columns))
-        rows = staged(chain([first], batches), self._columns, str(self._table))
-        sent = self._session.copy(self._name, numbered, rows) if self._takes_bulk_copies() else self._inserted(rows)
-        self._rows = self._counted()
-        if self._rows != sent:
-            raise DatabaseError(
-                f"{self._table}: of {sent:,} rows the bulk copy brought {self._rows:,}.",
-                "The load was not begun; the target keeps what it had.",
-                "Run again; if it happens again, report it with the server's version.",
-            )
+        sent = _Sent(staged(chain([first], batches), self._columns, str(self._table)), len(self._columns))
+        if self._session.abilities.bulk_copies:
+            self._copy(numbered, sent)
+        else:
+            self._insert(sent)
+        self._require_all(sent, numbered)
+        self._rows = sent.rows
         self._require_characters()
+        self._types_of = dict(self._types_of_variants())
 
-    def _takes_bulk_copies(self) -> bool:
-        return self._session.query(sql(_ADDS_UP.strip())) == [(2,)]
+    def _copy(self, columns: Sequence[str], sent: _Sent) -> None:
+        try:
+            self._session.copy(self._name, columns, sent)
+        except DatabaseError as told:
+            # The driver tells only its own side of what went wrong in here.
+            raise sent.problem or told from None
 
-    def _inserted(self, batches: Iterator[pa.RecordBatch]) -> int:
+    def _insert(self, sent: _Sent) -> None:
         from tidegate.databases.sqlserver.rows import literals
 
-        sent = 0
-        for batch in batches:
-            sent += batch.num_rows
+        for batch in sent:
             for piece in literals(batch):
                 self._session.execute(
                     sql("INSERT INTO {stage} VALUES {rows}", stage=Name.of(self._name), rows=raw(piece))
                 )
-        return sent
 
-    def _counted(self) -> int:
-        answer: Any = self._session.query(sql("SELECT {count} FROM {stage}", count=Count(), stage=Name.of(self._name)))
-        return int(answer[0][0])
+    def _require_all(self, sent: _Sent, columns: Sequence[str]) -> None:
+        """Every row, and in every column as many values: a column that did not arrive would be one of nulls."""
+        counts = [sql("COUNT_BIG({column})", column=Name.of(column)) for column in columns]
+        question = sql("SELECT {counts} FROM {stage}", counts=[Count(), *counts], stage=Name.of(self._name))
+        rows, *values = (int(str(count)) for count in self._session.query(question)[0])
+        pairs = zip(self._columns, values, sent.values, strict=True)
+        short = [column.name for column, came, went in pairs if came != went]
+        if rows != sent.rows or short:
+            of_columns = f", and not every value of {', '.join(short)}" if rows == sent.rows else ""
+            raise DatabaseError(
+                f"{self._table}: of {sent.rows:,} rows {rows:,} came to the server{of_columns}.",
+                "The load was not begun; the target keeps what it had.",
+                "Run again; if it happens again, report it with the server's version.",
+            )
 
     def _require_characters(self) -> None:
         question = characters_lost(self._columns, self._name)
@@ -116,11 +125,25 @@ class Stage:
                 "Make the target's column an nvarchar.",
             )
 
+    def _types_of_variants(self) -> Iterator[tuple[int, list[str]]]:
+        for number, column in enumerate(self._columns):
+            if bare(column.type) == variants.KIND:
+                found = self._session.query(variants.types_staged(self._name, f"c{number}"))
+                types = [str(row[0]) for row in found]
+                if not all(map(variants.is_type, types)):
+                    raise ValueProblem(
+                        f"{self._table}: column {column.name} has no room in the target for a value that came: its text"
+                        " does not begin with a type that a sql_variant can have.",
+                        "Nothing was loaded; the target keeps what it had.",
+                        "Let the file be extracted again (`run --reload`).",
+                    )
+                yield number, types
+
     def take_over(self) -> int:
         """Joins the open transaction; how many rows the table took."""
         if not self._rows:
             return 0
-        statement = insert_staged(self._table, self._columns, self._name)
+        statement = insert_staged(self._table, self._columns, self._name, self._types_of)
         if not any(column.identity for column in self._columns):
             return self._session.insert(statement, self._table, self._columns)
         table = Name.of(self._table)
@@ -149,3 +172,25 @@ class Stage:
             stage = TableName(self._name.schema, str(name))
             if self._session.try_lock(str(stage)):
                 self._drop(stage)
+
+
+class _Sent:
+    """Batches on their way, counted: neither driver nor server tells what did not arrive."""
+
+    def __init__(self, batches: Iterator[pa.RecordBatch], columns: int) -> None:
+        self._batches = batches
+        self.rows = 0
+        self.values = [0] * columns
+        """Of each column: those that are not null."""
+        self.problem: TidegateError | None = None
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        try:
+            for batch in self._batches:
+                self.rows += batch.num_rows
+                for place, array in enumerate(batch.columns):
+                    self.values[place] += len(array) - array.null_count
+                yield batch
+        except TidegateError as problem:
+            self.problem = problem
+            raise

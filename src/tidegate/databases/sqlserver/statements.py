@@ -9,8 +9,9 @@ Facts that shape this file
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from tidegate.databases.sqlserver import variants
 from tidegate.databases.sqlserver.types import COLLATION, bare
 from tidegate.interfaces import ReadRequest
 from tidegate.model.columns import Column
@@ -18,7 +19,7 @@ from tidegate.model.names import TableName, staged_name
 from tidegate.sql.text import AsText, Exactly, Literal, Name, Part, Sql, raw, sql
 
 _BINARY_FORMS = {"hierarchyid": "varbinary(892)", "geometry": "varbinary(max)", "geography": "varbinary(max)"}
-_TEXT_FORMS = ("xml", "json", "vector", "sql_variant", "ntext", "text")
+_TEXT_FORMS = ("xml", "json", "vector", "ntext", "text")
 _FROM_TEXT = {"time": 121, "datetime2": 121, "datetimeoffset": 121, "datetime": 121, "smalldatetime": 121, "date": 23}
 
 
@@ -36,7 +37,7 @@ def _selected(column: Column, as_text: bool) -> Part:
         return sql("CONVERT({in_utc}, SWITCHOFFSET({name}, 0))", in_utc=in_utc, name=name)
     if kind in _FROM_TEXT and (as_text or column.rests_as in ("text", "string")):
         return AsText(name, column.type)
-    if kind in ("decimal", "numeric") and as_text:
+    if kind == variants.KIND or (kind in ("decimal", "numeric") and as_text):
         return AsText(name, column.type)
     if kind == "uniqueidentifier":
         return sql("LOWER(CONVERT(nvarchar(36), {name}))", name=name)
@@ -82,10 +83,17 @@ def sought_values(table: TableName, column: Column, limit: int) -> Sql:
     )
 
 
-def insert_staged(table: TableName, columns: Sequence[Column], stage: TableName) -> Sql:
-    """Stage columns are named by their number."""
+def insert_staged(
+    table: TableName, columns: Sequence[Column], stage: TableName, types_of: Mapping[int, Sequence[str]]
+) -> Sql:
+    """Stage columns are named by their number. `types_of` tells for each sql_variant which types its values have."""
     into: list[Part] = [Name.of(column.name) for column in columns]
-    values: list[Part] = [_from_stage(column, Name.of(f"c{number}")) for number, column in enumerate(columns)]
+    values: list[Part] = [
+        variants.from_text(Name.of(f"c{number}"), types_of[number])
+        if number in types_of
+        else _from_stage(column, Name.of(f"c{number}"))
+        for number, column in enumerate(columns)
+    ]
     return sql(
         "INSERT INTO {table} ({into}) SELECT {values} FROM {stage}",
         table=Name.of(table),

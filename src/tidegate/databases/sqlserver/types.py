@@ -12,6 +12,7 @@ Facts that shape this file
  * char and nchar fill up with blanks, binary with zeros.
  * xml is rewritten when it is stored: a document of another database keeps its text in an nvarchar(max).
  * rowversion is written by the server alone: a copy of one is a binary(8).
+ * A vector of n numbers takes four bytes for each and eight before them.
 """
 
 from __future__ import annotations
@@ -60,10 +61,6 @@ _SECONDS = {"time": "time", "datetime2": "timestamp", "datetimeoffset": "zoned"}
 _TEXTS = {"varchar": "string", "nvarchar": "string", "char": "char", "nchar": "char"}
 _BYTES = {"varbinary": "binary", "binary": "padded"}
 CHARACTERS = ("varchar", "nvarchar", "char", "nchar", "text", "ntext")
-DOCUMENTS = ("xml", "json", "vector", "sql_variant")
-UNREADABLE = {
-    "sql_variant": "values of a sql_variant have a type each, which no column of another type keeps",
-}
 
 _DECLARED = {
     "bool": "bit",
@@ -111,6 +108,8 @@ def spelled(name: str, max_length: int, precision: int, scale: int, collation: s
         return f"{name}({precision},{scale})"
     if name in _SECONDS:
         return f"{name}({scale})"
+    if name == "vector":
+        return f"vector({(max_length - 8) // 4})"
     if name in _TEXTS or name in _BYTES:
         length = max_length // 2 if name in ("nvarchar", "nchar") and max_length != MAX else max_length
         return f"{name}({'max' if length == MAX else length}){collated}"

@@ -3,7 +3,7 @@ SELECT SCHEMA_NAME(t.schema_id), t.name, t.object_id FROM sys.tables AS t WHERE 
 UNION ALL
 SELECT SCHEMA_NAME(v.schema_id), v.name, v.object_id FROM sys.views AS v WHERE v.is_ms_shipped = 0;
 SELECT c.object_id, c.name, COALESCE(bt.name, ut.name), c.max_length, c.precision, c.scale, c.collation_name,
-       c.is_nullable, c.is_identity, c.is_computed, c.generated_always_type, c.is_masked,
+       c.is_nullable, c.is_identity, c.is_computed, c.generated_always_type, c.is_column_set, c.is_masked,
        c.encryption_type, c.default_object_id
 FROM sys.columns AS c
 JOIN sys.types AS ut ON ut.user_type_id = c.user_type_id
@@ -39,7 +39,12 @@ WHERE i.object_id IN (7, 8) AND i.index_id IN (0, 1)
 UNION ALL
 SELECT t.object_id, 'has_history', N'' FROM sys.tables AS t WHERE t.object_id IN (7, 8) AND t.temporal_type = 2
 UNION ALL
-SELECT t.object_id, 'is_captured', N'' FROM sys.tables AS t WHERE t.object_id IN (7, 8) AND t.is_tracked_by_cdc = 1;
+SELECT t.object_id, 'is_captured', N'' FROM sys.tables AS t WHERE t.object_id IN (7, 8) AND t.is_tracked_by_cdc = 1
+UNION ALL
+SELECT t.object_id, 'in_memory', N'' FROM sys.tables AS t WHERE t.object_id IN (7, 8) AND t.is_memory_optimized = 1
+UNION ALL
+SELECT t.parent_id, 'instead', N'' FROM sys.triggers AS t
+WHERE t.parent_id IN (7, 8) AND t.is_disabled = 0 AND t.is_instead_of_trigger = 1;
 SELECT 7, CONVERT(int, HAS_PERMS_BY_NAME(N'[sales]."odd ""orders"" `of` [x] {y} 100%"', 'OBJECT', 'SELECT')),
        COALESCE(HAS_PERMS_BY_NAME(N'[sales]."odd ""orders"" `of` [x] {y} 100%"', 'OBJECT', 'UNMASK'),
                 HAS_PERMS_BY_NAME(QUOTENAME(DB_NAME()), 'DATABASE', 'UNMASK')),
@@ -50,4 +55,8 @@ SELECT 8, CONVERT(int, HAS_PERMS_BY_NAME(N'[dbo].[t]', 'OBJECT', 'SELECT')),
                 HAS_PERMS_BY_NAME(QUOTENAME(DB_NAME()), 'DATABASE', 'UNMASK')),
        HAS_PERMS_BY_NAME(QUOTENAME(DB_NAME()), 'DATABASE', 'VIEW DEFINITION');
 SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME FROM INFORMATION_SCHEMA.COLUMNS WHERE TABLE_NAME IN (N't', N'odd "orders" `of` [x] {y} 100%');
-SELECT d.snapshot_isolation_state, d.is_read_committed_snapshot_on FROM sys.databases AS d WHERE d.database_id = DB_ID();
+DECLARE @all nvarchar(10) = NULL;
+SELECT @all = COALESCE(@all, N'') + v FROM (VALUES (N'a'), (N'b')) AS two (v);
+SELECT d.snapshot_isolation_state, d.is_read_committed_snapshot_on, LEN(@all),
+       CONVERT(int, SERVERPROPERTY('EngineEdition'))
+FROM sys.databases AS d WHERE d.database_id = DB_ID();

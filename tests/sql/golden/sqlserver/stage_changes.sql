@@ -9,17 +9,19 @@ IF SCHEMA_ID(N'tidegate') IS NULL EXEC(N'CREATE SCHEMA [tidegate]');
 CREATE TABLE [tidegate].[stage_1] ([c0] int NULL, [c1] nvarchar(max) NULL, [c2] varbinary(max) NULL);
 DECLARE @all nvarchar(10) = NULL;
 SELECT @all = COALESCE(@all, N'') + v FROM (VALUES (N'a'), (N'b')) AS two (v);
-SELECT LEN(@all);
+SELECT d.snapshot_isolation_state, d.is_read_committed_snapshot_on, LEN(@all),
+       CONVERT(int, SERVERPROPERTY('EngineEdition'))
+FROM sys.databases AS d WHERE d.database_id = DB_ID();
 -- bulk copy into [tidegate].[stage_1] with {'timeout': 0, 'column_mappings': ['c0', 'c1', 'c2'], 'table_lock': True, 'keep_nulls': True}
 -- then its rows:
 -- {'c0': 7, 'c1': "it's", 'c2': b'x'}
 -- {'c0': 8, 'c1': '', 'c2': None}
-SELECT COUNT_BIG(*) FROM [tidegate].[stage_1];
+SELECT COUNT_BIG(*), COUNT_BIG([c0]), COUNT_BIG([c1]), COUNT_BIG([c2]) FROM [tidegate].[stage_1];
 INSERT INTO [#tidegate_1] ([tidegate_0], [tidegate_1], [tidegate_2]) SELECT [c0], [c1], [c2] FROM [tidegate].[stage_1];
 SELECT ROWCOUNT_BIG();
 DROP TABLE IF EXISTS [tidegate].[stage_1];
 EXEC sp_releaseapplock @Resource = N'tidegate 91d83825e439cf71 tidegate.stage_1', @LockOwner = N'Session', @DbPrincipal = N'public';
-UPDATE t SET [b] = s.[tidegate_2] FROM [sales]."odd ""orders"" `of` [x] {y} 100%" AS t JOIN [#tidegate_1] AS s ON [t].[cobid] = [s].[tidegate_0] AND ([t].[it's a "note"] = [s].[tidegate_1] AND CONVERT(varbinary(8000), [t].[it's a "note"]) = CONVERT(varbinary(8000), [s].[tidegate_1]) AND DATALENGTH([t].[it's a "note"]) = DATALENGTH([s].[tidegate_1]));
-DELETE t FROM [sales]."odd ""orders"" `of` [x] {y} 100%" AS t JOIN [#tidegate_1] AS s ON [t].[cobid] = [s].[tidegate_0] AND ([t].[it's a "note"] = [s].[tidegate_1] AND CONVERT(varbinary(8000), [t].[it's a "note"]) = CONVERT(varbinary(8000), [s].[tidegate_1]) AND DATALENGTH([t].[it's a "note"]) = DATALENGTH([s].[tidegate_1]));
+UPDATE t SET [b] = s.[tidegate_2] FROM [sales]."odd ""orders"" `of` [x] {y} 100%" AS t WITH (UPDLOCK, HOLDLOCK) JOIN [#tidegate_1] AS s ON [t].[cobid] = [s].[tidegate_0] AND ([t].[it's a "note"] = [s].[tidegate_1] AND CONVERT(varbinary(8000), [t].[it's a "note"]) = CONVERT(varbinary(8000), [s].[tidegate_1]) AND DATALENGTH([t].[it's a "note"]) = DATALENGTH([s].[tidegate_1]));
+DELETE t FROM [sales]."odd ""orders"" `of` [x] {y} 100%" AS t WITH (UPDLOCK, HOLDLOCK) JOIN [#tidegate_1] AS s ON [t].[cobid] = [s].[tidegate_0] AND ([t].[it's a "note"] = [s].[tidegate_1] AND CONVERT(varbinary(8000), [t].[it's a "note"]) = CONVERT(varbinary(8000), [s].[tidegate_1]) AND DATALENGTH([t].[it's a "note"]) = DATALENGTH([s].[tidegate_1]));
 SELECT [cobid], [it's a "note"] FROM [sales]."odd ""orders"" `of` [x] {y} 100%" WHERE EXISTS (SELECT 1 FROM [#tidegate_1] AS s WHERE [s].[tidegate_0] = [cobid] AND ([s].[tidegate_1] = [it's a "note"] AND CONVERT(varbinary(8000), [s].[tidegate_1]) = CONVERT(varbinary(8000), [it's a "note"]) AND DATALENGTH([s].[tidegate_1]) = DATALENGTH([it's a "note"])));
 DROP TABLE IF EXISTS [#tidegate_1];

@@ -7,12 +7,14 @@ IF SCHEMA_ID(N'tidegate') IS NULL EXEC(N'CREATE SCHEMA [tidegate]');
 CREATE TABLE [tidegate].[stage_1] ([c0] int NULL, [c1] nvarchar(max) NULL, [c2] varbinary(max) NULL);
 DECLARE @all nvarchar(10) = NULL;
 SELECT @all = COALESCE(@all, N'') + v FROM (VALUES (N'a'), (N'b')) AS two (v);
-SELECT LEN(@all);
+SELECT d.snapshot_isolation_state, d.is_read_committed_snapshot_on, LEN(@all),
+       CONVERT(int, SERVERPROPERTY('EngineEdition'))
+FROM sys.databases AS d WHERE d.database_id = DB_ID();
 -- bulk copy into [tidegate].[stage_1] with {'timeout': 0, 'column_mappings': ['c0', 'c1', 'c2'], 'table_lock': True, 'keep_nulls': True}
 -- then its rows:
 -- {'c0': 7, 'c1': 'say "hi", it\'s\n\\.\n', 'c2': b'\x00\xff'}
 -- {'c0': 8, 'c1': None, 'c2': b''}
-SELECT COUNT_BIG(*) FROM [tidegate].[stage_1];
+SELECT COUNT_BIG(*), COUNT_BIG([c0]), COUNT_BIG([c1]), COUNT_BIG([c2]) FROM [tidegate].[stage_1];
 INSERT INTO [sales]."odd ""orders"" `of` [x] {y} 100%" ([cobid], [it's a "note"], [b]) SELECT [c0], [c1], [c2] FROM [tidegate].[stage_1];
 SELECT ROWCOUNT_BIG();
 DROP TABLE IF EXISTS [tidegate].[stage_1];

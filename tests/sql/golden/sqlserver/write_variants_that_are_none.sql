@@ -1,0 +1,19 @@
+SELECT t.name FROM sys.tables AS t
+WHERE t.schema_id = SCHEMA_ID(N'tidegate') AND LEFT(t.name, 6) = N'stage_';
+DECLARE @answer int;
+EXEC @answer = sp_getapplock @Resource = N'tidegate 91d83825e439cf71 tidegate.stage_1', @LockMode = N'Exclusive', @LockOwner = N'Session', @LockTimeout = 0, @DbPrincipal = N'public';
+SELECT @answer;
+IF SCHEMA_ID(N'tidegate') IS NULL EXEC(N'CREATE SCHEMA [tidegate]');
+CREATE TABLE [tidegate].[stage_1] ([c0] nvarchar(max) NULL);
+DECLARE @all nvarchar(10) = NULL;
+SELECT @all = COALESCE(@all, N'') + v FROM (VALUES (N'a'), (N'b')) AS two (v);
+SELECT d.snapshot_isolation_state, d.is_read_committed_snapshot_on, LEN(@all),
+       CONVERT(int, SERVERPROPERTY('EngineEdition'))
+FROM sys.databases AS d WHERE d.database_id = DB_ID();
+-- bulk copy into [tidegate].[stage_1] with {'timeout': 0, 'column_mappings': ['c0'], 'table_lock': True, 'keep_nulls': True}
+-- then its rows:
+-- {'c0': 'x'}
+SELECT COUNT_BIG(*), COUNT_BIG([c0]) FROM [tidegate].[stage_1];
+SELECT DISTINCT LEFT([c0], CHARINDEX(N':', [c0] + N':') - 1) FROM [tidegate].[stage_1] WHERE [c0] IS NOT NULL;
+DROP TABLE IF EXISTS [tidegate].[stage_1];
+EXEC sp_releaseapplock @Resource = N'tidegate 91d83825e439cf71 tidegate.stage_1', @LockOwner = N'Session', @DbPrincipal = N'public';
