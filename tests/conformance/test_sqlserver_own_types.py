@@ -38,6 +38,12 @@ IN_VARIANTS = (
 )
 
 
+NOT_THERE = {
+    "binary(": "does not write bytes as a text",
+    **dict.fromkeys(("CONVERT(char(", "CONVERT(nchar("), "does not tell how many blanks belong to it"),
+}
+
+
 @dataclass(frozen=True)
 class Own:
     """Values of one type, as T-SQL makes them, and how a witness sees one."""
@@ -47,9 +53,7 @@ class Own:
 
 
 OWN = {
-    "sql_variant": Own(
-        IN_VARIANTS, ", ".join([*(TYPE.format(name) for name in PROPERTIES), "CONVERT(varbinary(8000), v)"])
-    ),
+    "sql_variant": Own(IN_VARIANTS, ", ".join([*(TYPE.format(name) for name in PROPERTIES), "v"])),
     "hierarchyid": Own(("CONVERT(hierarchyid, '/1/2.1/')", "CONVERT(hierarchyid, '/')"), "CONVERT(varbinary(892), v)"),
     "geometry": Own(
         ("geometry::STGeomFromText('POINT(1 2)', 4326)", "geometry::STGeomFromText('LINESTRING(0 0, 1 1, 2 0)', 0)"),
@@ -74,7 +78,7 @@ def target(tds: Server) -> Iterator[SqlServerWitness]:
 
 
 def run(source: SqlServerWitness, target: str, lake: Path, **settings: object) -> None:
-    table = {"kind": "partition", "partition_column": "cob", **settings}
+    table = settings or {"kind": "partition", "partition_column": "cob"}
     project = Tidegate(source=source.url, target=target, lake=lake, tables={"t": table}, spark=OneProcess())  # type: ignore[arg-type]
     project.run()
     assert project.verify().outcome == "equal"
@@ -113,13 +117,13 @@ def test_the_text_of_a_variant_says_its_type(
     if "sql_variant" not in tds.abilities:
         gaps("sql_variant: the server has none")
     source.do("CREATE TABLE t (cob int, id int, v sql_variant)")
-    source.do("INSERT INTO t VALUES (1, 1, CONVERT(decimal(9,2), 1.5)), (1, 2, NULL), (1, 3, CONVERT(float, 0.1))")
+    source.do("INSERT INTO t VALUES (1, 1, CONVERT(bigint, 15)), (1, 2, NULL), (1, 3, CONVERT(date, '2024-01-31'))")
 
     with new_database("postgresql") as url:
         run(source, url, tmp_path)
 
         with Witness(url) as witness:
-            assert witness.ask("SELECT v FROM t ORDER BY id") == [("decimal(9,2):1.50",), (None,), ("float:0.1",)]
+            assert witness.ask("SELECT v FROM t ORDER BY id") == [("bigint:15",), (None,), ("date:2024-01-31",)]
 
 
 def test_a_variant_as_a_key_tells_types_apart(
@@ -129,10 +133,10 @@ def test_a_variant_as_a_key_tells_types_apart(
         gaps("sql_variant: the server has none")
     source.do("CREATE TABLE t (v sql_variant NOT NULL, note varchar(20))")
     source.do("INSERT INTO t VALUES (CONVERT(varchar(5), 'a'), 'text'), (CONVERT(nvarchar(5), N'A'), 'other')")
-    run(source, target.url, tmp_path, kind="static", primary_keys=["v"], partition_column=None)
+    run(source, target.url, tmp_path, kind="static", primary_keys=["v"])
     source.do("UPDATE t SET note = 'changed' WHERE note = 'other'")
 
-    run(source, target.url, tmp_path, kind="static", primary_keys=["v"], partition_column=None)
+    run(source, target.url, tmp_path, kind="static", primary_keys=["v"])
 
     assert target.ask("SELECT note FROM t ORDER BY note") == [("changed",), ("text",)]
 
@@ -166,6 +170,9 @@ def filled(
     source.do("INSERT INTO t VALUES (1, 0, NULL)")
     rows = 0
     for number, value in enumerate(OWN[kind].values, start=1):
+        if tds.is_compatible and (not_there := next((why for word, why in NOT_THERE.items() if word in value), "")):
+            request.config.stash[GAPS][f"{kind}: {value}: a compatible server {not_there}"] += 1
+            continue
         try:
             source.do(INSERT.format(number, value))
         except pymssql.Error:

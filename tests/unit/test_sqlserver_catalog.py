@@ -40,6 +40,12 @@ def test_an_encrypted_column_is_refused_to_everybody():
     assert "Always Encrypted" in found.columns[0].unreadable
 
 
+def test_a_column_of_a_type_that_nobody_knows_is_refused_and_not_left_out():
+    (number, name, _, *rest) = column("card")
+    found = shape((number, name, "", *rest))
+    assert "list of types" in found.columns[0].unreadable
+
+
 def test_a_history_and_a_capture_are_told():
     found = shape(column("since", generated=1), facts=((7, "has_history", ""), (7, "is_captured", "")))
     assert found.columns[0].generated

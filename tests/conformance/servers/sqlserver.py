@@ -50,6 +50,8 @@ class Server:
     def abilities(self) -> frozenset[str]:
         """The types that not every server has, `seven digits` of a second, and a `nul` in a text."""
         found = {kind for kind in _TYPES if self._can(f"DECLARE @x AS TABLE (a {kind}); SELECT 1")}
+        if self.is_compatible:
+            found.discard("json")  # which is PostgreSQL's, and in none of its lists of types
         if str(self.ask(_SEVEN_DIGITS)[0][0]).endswith("1234567"):
             found.add("seven digits")
         if self.ask("SELECT LEN(N'a' + NCHAR(0) + N'b')") == [(3,)]:

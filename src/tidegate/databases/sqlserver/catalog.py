@@ -37,11 +37,11 @@ _COLUMN_NAMES = """
 SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME FROM INFORMATION_SCHEMA.COLUMNS WHERE TABLE_NAME IN ({names})
 """
 _COLUMNS = """
-SELECT c.object_id, c.name, COALESCE(bt.name, ut.name), c.max_length, c.precision, c.scale, c.collation_name,
+SELECT c.object_id, c.name, COALESCE(bt.name, ut.name, N''), c.max_length, c.precision, c.scale, c.collation_name,
        c.is_nullable, c.is_identity, c.is_computed, c.generated_always_type, c.is_column_set, c.is_masked,
        c.encryption_type, c.default_object_id
 FROM sys.columns AS c
-JOIN sys.types AS ut ON ut.user_type_id = c.user_type_id
+LEFT JOIN sys.types AS ut ON ut.user_type_id = c.user_type_id
 LEFT JOIN sys.types AS bt ON bt.system_type_id = c.system_type_id AND bt.user_type_id = bt.system_type_id
 WHERE c.object_id IN ({tables})
 ORDER BY c.object_id, c.column_id
@@ -290,11 +290,13 @@ def _column(
         holds=held,
         database=KIND,
         collation=collation or "",
-        unreadable=_why_unreadable(masked=bool(masked), encrypted=encryption is not None),
+        unreadable=_why_unreadable(base, masked=bool(masked), encrypted=encryption is not None),
     )
 
 
-def _why_unreadable(*, masked: bool, encrypted: bool) -> str:
+def _why_unreadable(base: str, *, masked: bool, encrypted: bool) -> str:
+    if not base:
+        return "its type is none that the server's list of types has"
     if masked:
         return MASKED
     if encrypted:

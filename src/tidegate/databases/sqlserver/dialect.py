@@ -20,7 +20,7 @@ from tidegate.databases.sqlserver.types import CHARACTERS, COLLATION, bare, with
 from tidegate.sql.text import Dialect, Literal, one_of
 
 _STYLES = {"date": 23, "datetime": 121, "smalldatetime": 121, "datetime2": 121, "datetimeoffset": 121, "time": 121}
-_NUMBER_STYLES = {"float": 3, "real": 3, "money": 2, "smallmoney": 2}
+_NUMBER_STYLES = {"float": 3, "real": 3}
 _ROW_VERSIONS = ("timestamp", "rowversion")
 _AFTER_A_BLANK = "\N{SYMBOL FOR SPACE}"
 
@@ -58,6 +58,8 @@ class SqlServerDialect(Dialect):
             return f"CONVERT(nvarchar(20), CONVERT(bigint, {value}))"
         if name == variants.KIND:
             return variants.text_of(value)
+        if name in ("money", "smallmoney"):  # whose text has two digits of four
+            return f"CONVERT(nvarchar(50), CONVERT(decimal(19, 4), {value}))"
         style = _STYLES.get(name) or _NUMBER_STYLES.get(name)
         return f"CONVERT(nvarchar(50), {value}, {style})" if style else f"CONVERT(nvarchar(50), {value})"
 

@@ -19,29 +19,32 @@ from tidegate.sql.text import Literal, Name, Part, Sql, raw, sql
 KIND = "sql_variant"
 _STYLES = {
     **dict.fromkeys(("float", "real"), 3),
-    **dict.fromkeys(("money", "smallmoney"), 2),
     **dict.fromkeys(("datetime", "smalldatetime", "datetime2", "datetimeoffset", "time"), 121),
     "date": 23,
     **dict.fromkeys(("binary", "varbinary"), 1),
 }
 _WIDEST = {"binary": "varbinary(8000)", "varbinary": "varbinary(8000)", "real": "float"}
+_MONEY, _EVERY_DIGIT = ("money", "smallmoney"), "decimal(19,4)"
 _DIGITS, _FRACTION = ("decimal", "numeric"), ("datetime2", "datetimeoffset", "time")
 _CHARACTERS = {"varchar": 1, "char": 1, "nvarchar": 2, "nchar": 2}
 _PLAIN = ("bit", "tinyint", "smallint", "int", "bigint", "uniqueidentifier")
 _TYPE = re.compile(
     r"(?P<name>{names})(?:\(\d+(?:,\d+)?\))?(?: COLLATE \w+)?".format(
-        names="|".join((*_PLAIN, *_STYLES, *_DIGITS, *_CHARACTERS))
+        names="|".join((*_PLAIN, *_STYLES, *_MONEY, *_DIGITS, *_CHARACTERS))
     )
 )
+
+_SIZE_UNTOLD = re.compile(r"^(n?varchar)\((?:65535|32767)\)$")  # as a compatible server has it
 
 
 def text_of(value: str) -> str:
     """The text of a value, as an expression."""
     name = f"CONVERT(nvarchar(128), SQL_VARIANT_PROPERTY({value}, 'BaseType'))"
-    written = " ".join(
-        f"WHEN N'{kind}' THEN CONVERT(nvarchar(max), CONVERT({_WIDEST.get(kind, kind)}, {value}), {style})"
-        for kind, style in _STYLES.items()
-    )
+    texts = {
+        **{kind: f"CONVERT({_WIDEST.get(kind, kind)}, {value}), {style}" for kind, style in _STYLES.items()},
+        **dict.fromkeys(_MONEY, f"CONVERT({_EVERY_DIGIT}, {value})"),
+    }
+    written = " ".join(f"WHEN N'{kind}' THEN CONVERT(nvarchar(max), {text})" for kind, text in texts.items())
     text = f"CASE {name} {written} ELSE CONVERT(nvarchar(max), {value}) END"
     return f"{name} + {_details(name, value)} + N':' + {text}"
 
@@ -99,10 +102,11 @@ def _value(staged: Name, declared: str) -> Sql:
     found = _TYPE.fullmatch(declared)
     assert found is not None
     name, (kind, _, collation) = found["name"], declared.partition(" COLLATE ")
+    kind = _SIZE_UNTOLD.sub(lambda size: size[1] + ("(4000)" if size[1] == "nvarchar" else "(8000)"), kind)
     text = sql("SUBSTRING({staged}, CHARINDEX(N':', {staged}) + 1, 20000)", staged=staged)
     if collation:
         # The code page of a varchar is that of the text which it is made of.
         return sql("CONVERT({kind}, {text} COLLATE {collation})", kind=raw(kind), text=text, collation=raw(collation))
-    if name in _STYLES and name not in ("float", "real", "money", "smallmoney"):
+    if name in _STYLES and name not in ("float", "real"):
         return sql("CONVERT({kind}, {text}, {style})", kind=raw(kind), text=text, style=Literal(_STYLES[name]))
     return sql("CONVERT({kind}, {text})", kind=raw(kind), text=text)

@@ -2,11 +2,11 @@ SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE FROM INFORMATION_SCHEMA.TABLES;
 SELECT SCHEMA_NAME(t.schema_id), t.name, t.object_id FROM sys.tables AS t WHERE t.is_ms_shipped = 0
 UNION ALL
 SELECT SCHEMA_NAME(v.schema_id), v.name, v.object_id FROM sys.views AS v WHERE v.is_ms_shipped = 0;
-SELECT c.object_id, c.name, COALESCE(bt.name, ut.name), c.max_length, c.precision, c.scale, c.collation_name,
+SELECT c.object_id, c.name, COALESCE(bt.name, ut.name, N''), c.max_length, c.precision, c.scale, c.collation_name,
        c.is_nullable, c.is_identity, c.is_computed, c.generated_always_type, c.is_column_set, c.is_masked,
        c.encryption_type, c.default_object_id
 FROM sys.columns AS c
-JOIN sys.types AS ut ON ut.user_type_id = c.user_type_id
+LEFT JOIN sys.types AS ut ON ut.user_type_id = c.user_type_id
 LEFT JOIN sys.types AS bt ON bt.system_type_id = c.system_type_id AND bt.user_type_id = bt.system_type_id
 WHERE c.object_id IN (7, 8)
 ORDER BY c.object_id, c.column_id;
