@@ -217,6 +217,10 @@ class Session(ABC):
 
         Of indexes only those that can tell the next greater value; an estimate of 0 rows means that nobody knows."""
 
+    def existing(self, names: Sequence[TableName]) -> set[TableName]:
+        """Those among `names` that `shapes` would describe."""
+        return set(self.shapes(names))
+
     @abstractmethod
     def tables(self) -> list[TableName]:
         """Every table of the user's schemas, Tidegate's own aside."""

@@ -112,8 +112,7 @@ SQLSERVER: dict[str, Statement] = {
     "session_shapes_of_synapse": Statement(
         lambda session: session.shapes([ODD]),
         answers={
-            "INFORMATION_SCHEMA.TABLES": [(ODD.schema, ODD.name, "BASE TABLE")],
-            "FROM sys.tables AS t WHERE": [(ODD.schema, ODD.name, 7)],
+            "INFORMATION_SCHEMA.TABLES": [(ODD.schema, ODD.name, 7)],
             "d.snapshot_isolation_state": [(1, 0, 2, 6)],
         },
         raises=Unsupported,

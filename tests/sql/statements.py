@@ -199,7 +199,7 @@ SHARED: dict[str, Statement] = {
         lambda session: session.shapes([ODD, TableName(session.database.default_schema, "t")]),
         answers={
             "FROM information_schema.TABLES WHERE": [(ODD.schema, ODD.name)],
-            "FROM INFORMATION_SCHEMA.TABLES": [(ODD.schema, ODD.name, "BASE TABLE"), ("dbo", "t", "VIEW")],
+            "FROM INFORMATION_SCHEMA.TABLES": [(ODD.schema, ODD.name, 7), ("dbo", "t", None)],
             "SELECT SCHEMA_NAME(t.schema_id), t.name, t.object_id": [(ODD.schema, ODD.name, 7), ("dbo", "t", 8)],
         },
     ),

@@ -79,14 +79,14 @@ class Ledger:
     session: Session
 
     def exists(self) -> bool:
-        return bool(self.session.shapes([self.session.database.own_table("ledger")]))
+        return bool(self.session.existing([self.session.database.own_table("ledger")]))
 
     def create(self) -> None:
         """Idempotent. Two first runs at once are settled by the lock that the transaction takes."""
         database = self.session.database
         with self.session.transaction():
             self.session.lock_in_transaction("tidegate ledger")
-            there = self.session.shapes([database.own_table(table) for table in _TABLES])
+            there = self.session.existing([database.own_table(table) for table in _TABLES])
             for table, (key, columns) in _TABLES.items():
                 name = database.own_table(table)
                 if name not in there:

@@ -16,7 +16,7 @@ Facts that shape this file
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -25,8 +25,12 @@ from tidegate.model.columns import Column, Shape
 from tidegate.model.names import TableName
 from tidegate.sql.text import Dialect, Literal, Name, Sql, render, sql
 
-_NAMES = """
-SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE FROM INFORMATION_SCHEMA.TABLES
+_TABLES = """
+SELECT TABLE_SCHEMA, TABLE_NAME FROM INFORMATION_SCHEMA.TABLES WHERE TABLE_TYPE = 'BASE TABLE'
+"""
+_NUMBERED = """
+SELECT TABLE_SCHEMA, TABLE_NAME, OBJECT_ID(QUOTENAME(TABLE_SCHEMA) + N'.' + QUOTENAME(TABLE_NAME))
+FROM INFORMATION_SCHEMA.TABLES WHERE TABLE_NAME IN ({names}) OR LOWER(TABLE_NAME) IN ({lower})
 """
 _NUMBERS = """
 SELECT SCHEMA_NAME(t.schema_id), t.name, t.object_id FROM sys.tables AS t WHERE t.is_ms_shipped = 0
@@ -139,22 +143,21 @@ class Abilities(NamedTuple):
         return cls(state == _ALLOWED, bool(by_statement), length == _ADDED_UP, edition in _WAREHOUSES)
 
 
-def listing() -> list[Sql]:
-    """Every table and view by its name, and its number by a name that may have lost its case."""
-    return [sql(_NAMES.strip()), sql(_NUMBERS.strip())]
-
-
-def numbered(names: Iterable[Any], numbers: Iterable[Any]) -> dict[TableName, int]:
-    known = {TableName(schema, name): number for schema, name, number in numbers}
-    by_case = {str(name).casefold(): number for name, number in known.items()}
-    found = {name: known.get(name, by_case.get(str(name).casefold())) for name in map(_table, names)}
+def numbered(query: Callable[[Sql], list[Any]], names: Iterable[TableName]) -> dict[TableName, int]:
+    """The tables and views that are called so, but for their case, and the number of each."""
+    called = sorted({name.name for name in names})
+    question = sql(_NUMBERED.strip(), names=[*map(Literal, called)], lower=[Literal(name.lower()) for name in called])
+    found = {_table(row): row[2] for row in query(question)}
+    if None in found.values():  # a name that a compatible server cannot read in brackets
+        known = {str(_table(row)).casefold(): row[2] for row in query(sql(_NUMBERS.strip()))}
+        found = {name: number or known.get(str(name).casefold()) for name, number in found.items()}
     return {name: number for name, number in found.items() if number is not None}
 
 
-def users_own(names: Iterable[Any]) -> list[TableName]:
+def users_own(query: Callable[[Sql], list[Any]]) -> list[TableName]:
     """Tables, neither views nor ours nor the server's."""
     own = ("tidegate", "cdc", "sys", "INFORMATION_SCHEMA")
-    return sorted(_table(row) for row in names if row[2] == "BASE TABLE" and row[0] not in own)
+    return sorted(_table(row) for row in query(sql(_TABLES.strip())) if row[0] not in own)
 
 
 def _table(row: Any) -> TableName:

@@ -211,7 +211,7 @@ class SqlServerSession(Session):
         return told if len(told) <= 200 else hashlib.sha256(told.encode()).hexdigest()
 
     def shapes(self, names: Sequence[TableName]) -> dict[TableName, Shape]:
-        numbers = catalog.numbered(*map(self.query, catalog.listing()))
+        numbers = catalog.numbered(self.query, names)
         real = spelled(names, numbers)
         if not real:
             return {}
@@ -228,6 +228,9 @@ class SqlServerSession(Session):
         found = catalog.shapes(asked, *answers, consistent=consistent)
         return {name: found[there] for name, there in real.items() if there in found}
 
+    def existing(self, names: Sequence[TableName]) -> set[TableName]:
+        return set(spelled(names, catalog.numbered(self.query, names)))
+
     @cached_property
     def abilities(self) -> catalog.Abilities:
         return catalog.Abilities.of(*self._asked(catalog.ABILITIES.strip())[0])
@@ -236,7 +239,7 @@ class SqlServerSession(Session):
         return () if self.abilities.bulk_copies else (_NO_BULK_COPIES,)
 
     def tables(self) -> list[TableName]:
-        return catalog.users_own(self.query(catalog.listing()[0]))
+        return catalog.users_own(self.query)
 
     def partition_values(self, table: TableName, column: Column, *, indexed: bool, limit: int) -> list[str]:
         # An index over a text is in the order of its collation, which calls unlike texts equal.

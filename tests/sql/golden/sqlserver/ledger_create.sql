@@ -2,10 +2,8 @@ BEGIN TRANSACTION;
 DECLARE @answer int;
 EXEC @answer = sp_getapplock @Resource = N'tidegate a1ecd13cd58018c8 ledger', @LockMode = N'Exclusive', @LockOwner = N'Transaction', @LockTimeout = 300000, @DbPrincipal = N'public';
 SELECT @answer;
-SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE FROM INFORMATION_SCHEMA.TABLES;
-SELECT SCHEMA_NAME(t.schema_id), t.name, t.object_id FROM sys.tables AS t WHERE t.is_ms_shipped = 0
-UNION ALL
-SELECT SCHEMA_NAME(v.schema_id), v.name, v.object_id FROM sys.views AS v WHERE v.is_ms_shipped = 0;
+SELECT TABLE_SCHEMA, TABLE_NAME, OBJECT_ID(QUOTENAME(TABLE_SCHEMA) + N'.' + QUOTENAME(TABLE_NAME))
+FROM INFORMATION_SCHEMA.TABLES WHERE TABLE_NAME IN (N'ledger', N'locks', N'runs', N'scopes', N'target') OR LOWER(TABLE_NAME) IN (N'ledger', N'locks', N'runs', N'scopes', N'target');
 IF SCHEMA_ID(N'tidegate') IS NULL EXEC(N'CREATE SCHEMA [tidegate]');
 CREATE TABLE [tidegate].[target] ([owner] nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL, [version] int NOT NULL, [at] nvarchar(80) COLLATE Latin1_General_100_BIN2 NOT NULL, PRIMARY KEY CLUSTERED ([owner]));
 SELECT owner FROM [tidegate].[target];

@@ -1,7 +1,5 @@
-SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE FROM INFORMATION_SCHEMA.TABLES;
-SELECT SCHEMA_NAME(t.schema_id), t.name, t.object_id FROM sys.tables AS t WHERE t.is_ms_shipped = 0
-UNION ALL
-SELECT SCHEMA_NAME(v.schema_id), v.name, v.object_id FROM sys.views AS v WHERE v.is_ms_shipped = 0;
+SELECT TABLE_SCHEMA, TABLE_NAME, OBJECT_ID(QUOTENAME(TABLE_SCHEMA) + N'.' + QUOTENAME(TABLE_NAME))
+FROM INFORMATION_SCHEMA.TABLES WHERE TABLE_NAME IN (N'odd "orders" `of` [x] {y} 100%') OR LOWER(TABLE_NAME) IN (N'odd "orders" `of` [x] {y} 100%');
 SELECT c.object_id, c.name, COALESCE(bt.name, ut.name, N''), c.max_length, c.precision, c.scale, c.collation_name,
        c.is_nullable, c.is_identity, c.is_computed, c.generated_always_type, c.is_column_set, c.is_masked,
        c.encryption_type, c.default_object_id
