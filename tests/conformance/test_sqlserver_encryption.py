@@ -91,7 +91,8 @@ def bulk_copied(session: Session) -> int:
     session.execute(sql("CREATE TABLE {t} (c0 int)", t=Name.of(table)))
     rows = pa.RecordBatch.from_arrays([pa.array([1, 2, 3], pa.int32())], names=["c0"])
     try:
-        return session.copy(table, ["c0"], iter([rows]))  # type: ignore[attr-defined]
+        session.copy(table, ["c0"], [rows])  # type: ignore[attr-defined]
+        return int(str(session.query(sql("SELECT COUNT(*) FROM {t}", t=Name.of(table)))[0][0]))
     finally:
         session.execute(sql("DROP TABLE {t}", t=Name.of(table)))
 

@@ -12,13 +12,15 @@ from typing import Any
 
 from tidegate.databases.sqlserver import session as product
 
-_OPENS = re.compile(r"^SET ANSI_NULLS.*$", re.DOTALL)
+_OPENS = re.compile(r"^SET ANSI_NULLS.*SET CONTEXT_INFO 0x(?P<purpose>[0-9a-f]*)", re.DOTALL)
 _WORDS = [
     (re.compile(r"stage_[0-9a-f]{32}"), "stage_1"),
+    (re.compile(r"#tidegate_[0-9a-f]{32}"), "#tidegate_1"),
     (re.compile(r"conf_[0-9a-f]{12}"), "db"),
     (re.compile(r"tidegate [0-9a-f]{16} "), "tidegate 0123456789abcdef "),
     (re.compile(r"r-\d{8}-\d{6}-[0-9a-f]{6}"), "r-1"),
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(\+00:00)?"), "2024-01-31 07:00:00"),
+    (re.compile(r"\d{4}(-\d\d){5}"), "2024-01-31-07-00-00"),
     (re.compile(r"\([^()']* on [^()']*, process \d+\)"), "(somebody on a machine, process 1)"),
     (re.compile(r"N'db on [^']*'"), "N'db on server'"),
     (re.compile(r"N'\d+[ :/-]\d{10,}'"), "N'its size and time'"),
@@ -26,35 +28,49 @@ _WORDS = [
     (re.compile(r"(INSERT INTO \[tidegate\]\.\[runs\] .*?VALUES \(N'r-1', N'[^']*', )N'.*'\)", re.DOTALL), r"\1N'{}')"),
 ]
 _CATALOG = re.compile(
-    r"FROM (INFORMATION_SCHEMA\.|sys\.(columns|indexes|partitions|tables AS t WHERE t\.is))|HAS_PERMS_BY_NAME"
+    r"FROM (INFORMATION_SCHEMA\.|sys\.(columns|indexes|partitions|tables AS t WHERE t\.is))"
+    r"|HAS_PERMS_BY_NAME|DECLARE @all"
 )
 _LOOKS = "-- looks into the catalog, as in golden/sqlserver/session_shapes.sql"
 
 
 class Script:
-    """What was sent, in its order, with the side that it went to."""
+    """What each session sent. Source and target are asked at the same time: only within a session there is an order."""
 
     def __init__(self) -> None:
-        self._lines: list[str] = []
-        self._side = ""
+        self._sessions: list[_Session] = []
 
-    def note(self, side: str, text: str) -> None:
-        written = _OPENS.sub("-- a session opens", text.strip())
+    def session(self, side: str) -> _Session:
+        self._sessions.append(_Session(side))
+        return self._sessions[-1]
+
+    def text(self) -> str:
+        by_side = sorted(self._sessions, key=lambda session: session.side)
+        return "\n".join(session.text() for session in by_side)
+
+
+class _Session:
+    def __init__(self, side: str) -> None:
+        self.side = side
+        self._purpose = ""
+        self._lines: list[str] = []
+
+    def note(self, text: str) -> None:
+        written = text.strip()
+        if opens := _OPENS.search(written):
+            self._purpose = bytes.fromhex(opens["purpose"]).decode()
+            return
         if written.startswith("INSERT INTO [tidegate].[stage_"):
             written = "-- rows into the stage"
         if _CATALOG.search(written):
             written = _LOOKS
         for pattern, word in _WORDS:
             written = pattern.sub(word, written)
-        if (side, written) == (self._side, _LOOKS) and self._lines[-1] == _LOOKS:
-            return
-        if side != self._side:
-            self._lines.append(f"\n-- at the {side}")
-            self._side = side
-        self._lines.append(written if written.startswith("--") else f"{written};")
+        if self._lines[-1:] != [_LOOKS] or written != _LOOKS:
+            self._lines.append(written if written.startswith("--") else f"{written};")
 
     def text(self) -> str:
-        return "\n".join(self._lines).strip() + "\n"
+        return "\n".join([f"-- at the {self.side}: {self._purpose}", *self._lines]) + "\n"
 
 
 @contextmanager
@@ -65,14 +81,14 @@ def written_down(monkeypatch: Any, side_of: Callable[[str], str]) -> Iterator[Sc
         patched.setattr(
             product.mssql_python,
             "connect",
-            lambda login, **options: _Connection(connect(login, **options), script, side_of(login)),
+            lambda login, **options: _Connection(connect(login, **options), script.session(side_of(login))),
         )
         yield script
 
 
 class _Connection:
-    def __init__(self, real: Any, script: Script, side: str) -> None:
-        self._real, self._script, self._side = real, script, side
+    def __init__(self, real: Any, session: _Session) -> None:
+        self._real, self._session = real, session
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._real, name)
@@ -80,20 +96,20 @@ class _Connection:
     @contextmanager
     def cursor(self) -> Iterator[Any]:
         with self._real.cursor() as cursor:
-            yield _Cursor(cursor, self._script, self._side)
+            yield _Cursor(cursor, self._session)
 
 
 class _Cursor:
-    def __init__(self, real: Any, script: Script, side: str) -> None:
-        self._real, self._script, self._side = real, script, side
+    def __init__(self, real: Any, session: _Session) -> None:
+        self._real, self._session = real, session
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._real, name)
 
     def execute(self, text: str) -> None:
-        self._script.note(self._side, text)
+        self._session.note(text)
         self._real.execute(text)
 
     def bulkcopy_arrow(self, *arguments: Any, **options: Any) -> Any:
-        self._script.note(self._side, "-- rows into the stage")
+        self._session.note("-- rows into the stage")
         return self._real.bulkcopy_arrow(*arguments, **options)

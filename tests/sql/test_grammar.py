@@ -42,4 +42,4 @@ def test_every_statement_of_a_whole_run_is_t_sql(path: Path):
 
 def test_there_are_statements_to_read():
     assert len(STATEMENTS) > 50
-    assert len(SCRIPTS) == 4
+    assert len(SCRIPTS) == 6

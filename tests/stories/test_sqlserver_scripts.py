@@ -22,6 +22,11 @@ from kit.summary import GAPS
 from tidegate import Tidegate
 
 SCRIPTS = Path(__file__).parents[1] / "sql" / "scripts" / "sqlserver"
+TABLES: dict[str, dict[str, object]] = {
+    "trades": {"kind": "partition", "partition_column": "cob"},
+    "customers": {"kind": "scd2", "business_keys": ["id"], "initial_load": "full"},
+    "codes": {"kind": "static", "primary_keys": ["code"]},
+}
 UPDATE = os.environ.get("TIDEGATE_UPDATE_GOLDEN") == "1"
 
 
@@ -47,12 +52,17 @@ def test_a_run_reads_as_it_did(
     def side_of(login: str) -> str:
         return "source" if source.url.partition("?")[0].rpartition("/")[2] in login else "target"
 
-    def tidegate() -> Tidegate:
+    source.do("CREATE TABLE customers (id int NOT NULL, name nvarchar(20), LastModified datetime2(3), IsLatest bit)")
+    source.do("INSERT INTO customers VALUES (1, N'first', '2024-01-30', 1), (2, N'other', '2024-01-30', 1)")
+    source.do("CREATE TABLE codes (code varchar(3) PRIMARY KEY, label nvarchar(20))")
+    source.do("INSERT INTO codes VALUES ('EUR', N'Euro'), ('USD', N'Dollar')")
+
+    def tidegate(table: str = "trades") -> Tidegate:
         return Tidegate(
             source=source.url,
             target=target.url,
             lake=tmp_path,
-            tables={"trades": {"kind": "partition", "partition_column": "cob"}},
+            tables={table: TABLES[table]},
             max_connections=1,
             spark=OneProcess(),  # type: ignore[arg-type]
         )
@@ -65,14 +75,27 @@ def test_a_run_reads_as_it_did(
         target.do("DELETE FROM tidegate.ledger")
         tidegate().run()
 
+    def versions() -> None:
+        tidegate("customers").run()
+        source.do("UPDATE customers SET IsLatest = 0 WHERE id = 1")
+        source.do("INSERT INTO customers VALUES (1, N'second', '2024-01-31', 1)")
+
+    def reference() -> None:
+        tidegate("codes").run()
+        source.do("UPDATE codes SET label = N'US dollar' WHERE code = 'USD'")
+
     steps: dict[str, Callable[[], object]] = {
         "1_first_load": lambda: tidegate().run(),
         "2_a_value_was_restated": restated,
         "3_verify": lambda: tidegate().verify(),
         "4_the_ledger_was_lost": without_ledger,
+        "5_a_version_came": lambda: tidegate("customers").run(),
+        "6_a_static_table_changed": lambda: tidegate("codes").run(),
     }
+    before = {"5_a_version_came": versions, "6_a_static_table_changed": reference}
     changed = []
     for name, step in steps.items():
+        before.get(name, lambda: None)()
         with written_down(monkeypatch, side_of) as script:
             step()
         path = SCRIPTS / f"{name}.sql"

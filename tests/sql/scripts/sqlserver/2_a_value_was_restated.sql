@@ -1,7 +1,26 @@
--- at the target
--- a session opens
+-- at the source: tidegate look
 -- looks into the catalog, as in golden/sqlserver/session_shapes.sql
-SELECT d.snapshot_isolation_state, d.is_read_committed_snapshot_on FROM sys.databases AS d WHERE d.database_id = DB_ID();
+WITH found AS (
+  SELECT MIN([cob]) AS value FROM [dbo].[trades]
+  UNION ALL
+  SELECT next_one.value FROM (
+    SELECT t.[cob] AS value, ROW_NUMBER() OVER (ORDER BY t.[cob]) AS place
+    FROM [dbo].[trades] AS t JOIN found ON t.[cob] > found.value) AS next_one
+  WHERE next_one.place = 1)
+SELECT TOP (100001) CONVERT(nvarchar(50), [value]) FROM found WHERE value IS NOT NULL OPTION (MAXRECURSION 0);
+SELECT CONVERT(nvarchar(50), [cob]), COUNT_BIG(*), NULL
+FROM [dbo].[trades] WHERE [cob] = CONVERT(int, N'20240131') GROUP BY [cob];
+
+-- at the source: tidegate land
+SELECT CONVERT(varchar(26), CONVERT(datetime2(6), SYSUTCDATETIME()), 121);
+-- looks into the catalog, as in golden/sqlserver/session_shapes.sql
+SET TRANSACTION ISOLATION LEVEL SNAPSHOT;
+BEGIN TRANSACTION;
+SELECT [cob], [id], [note] FROM [dbo].[trades] WHERE [cob] = CONVERT(int, N'20240131');
+IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION; SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+
+-- at the target: tidegate run
+-- looks into the catalog, as in golden/sqlserver/session_shapes.sql
 SELECT DB_NAME() + N' on ' + COALESCE(CONVERT(nvarchar(36), d.group_database_id), @@SERVERNAME)
 FROM sys.databases AS d WHERE d.database_id = DB_ID();
 SELECT owner FROM [tidegate].[target];
@@ -11,35 +30,15 @@ SELECT @answer;
 DELETE FROM [tidegate].[locks] WHERE table_name = N'dbo.trades';
 SELECT CONVERT(varchar(26), CONVERT(datetime2(6), SYSUTCDATETIME()), 121);
 INSERT INTO [tidegate].[locks] (table_name, run, holder, since) VALUES (N'dbo.trades', N'r-1', N'r-1 (somebody on a machine, process 1)', N'2024-01-31 07:00:00');
+SELECT 1;
+SELECT CONVERT(varchar(26), CONVERT(datetime2(6), SYSUTCDATETIME()), 121);
+INSERT INTO [tidegate].[runs] (run, at, report) VALUES (N'r-1', N'2024-01-31 07:00:00', N'{}');
 
--- at the source
--- a session opens
-
--- at the target
--- a session opens
-
--- at the source
+-- at the target: tidegate look
 -- looks into the catalog, as in golden/sqlserver/session_shapes.sql
-SELECT d.snapshot_isolation_state, d.is_read_committed_snapshot_on FROM sys.databases AS d WHERE d.database_id = DB_ID();
-
--- at the target
--- looks into the catalog, as in golden/sqlserver/session_shapes.sql
-SELECT d.snapshot_isolation_state, d.is_read_committed_snapshot_on FROM sys.databases AS d WHERE d.database_id = DB_ID();
 SELECT DB_NAME() + N' on ' + COALESCE(CONVERT(nvarchar(36), d.group_database_id), @@SERVERNAME)
 FROM sys.databases AS d WHERE d.database_id = DB_ID();
 SELECT owner FROM [tidegate].[target];
-
--- at the source
-WITH found AS (
-  SELECT MIN([cob]) AS value FROM [dbo].[trades]
-  UNION ALL
-  SELECT next_one.value FROM (
-    SELECT t.[cob] AS value, ROW_NUMBER() OVER (ORDER BY t.[cob]) AS place
-    FROM [dbo].[trades] AS t JOIN found ON t.[cob] > found.value) AS next_one
-  WHERE next_one.place = 1)
-SELECT TOP (100001) CONVERT(nvarchar(50), [value]) FROM found WHERE value IS NOT NULL OPTION (MAXRECURSION 0);
-
--- at the target
 SELECT l.value_text, l.generation, l.kind, l.row_total, l.hash, l.text_columns, l.newest, l.columns, l.columns_id, l.stamp, l.run, l.at
 FROM [tidegate].[ledger] AS l
 JOIN (SELECT value_text, max(generation) AS generation FROM [tidegate].[ledger] WHERE table_name = N'dbo.trades'
@@ -55,25 +54,10 @@ WITH found AS (
   WHERE next_one.place = 1)
 SELECT TOP (100001) CONVERT(nvarchar(50), [value]) FROM found WHERE value IS NOT NULL OPTION (MAXRECURSION 0);
 SELECT scope FROM [tidegate].[scopes] WHERE table_name = N'dbo.trades';
-
--- at the source
 SELECT CONVERT(nvarchar(50), [cob]), COUNT_BIG(*), NULL
 FROM [dbo].[trades] WHERE [cob] = CONVERT(int, N'20240131') GROUP BY [cob];
 
--- at the target
-SELECT CONVERT(nvarchar(50), [cob]), COUNT_BIG(*), NULL
-FROM [dbo].[trades] WHERE [cob] = CONVERT(int, N'20240131') GROUP BY [cob];
-
--- at the source
--- a session opens
-SELECT CONVERT(varchar(26), CONVERT(datetime2(6), SYSUTCDATETIME()), 121);
-SELECT d.snapshot_isolation_state, d.is_read_committed_snapshot_on FROM sys.databases AS d WHERE d.database_id = DB_ID();
-SET TRANSACTION ISOLATION LEVEL SNAPSHOT;
-BEGIN TRANSACTION;
-SELECT [cob], [id], [note] FROM [dbo].[trades] WHERE [cob] = CONVERT(int, N'20240131');
-
--- at the target
--- a session opens
+-- at the target: tidegate load
 SELECT t.name FROM sys.tables AS t
 WHERE t.schema_id = SCHEMA_ID(N'tidegate') AND LEFT(t.name, 6) = N'stage_';
 DECLARE @answer int;
@@ -81,11 +65,9 @@ EXEC @answer = sp_getapplock @Resource = N'tidegate 0123456789abcdef tidegate.st
 SELECT @answer;
 IF SCHEMA_ID(N'tidegate') IS NULL EXEC(N'CREATE SCHEMA [tidegate]');
 CREATE TABLE [tidegate].[stage_1] ([c0] int NULL, [c1] int NULL, [c2] nvarchar(max) NULL);
-DECLARE @all nvarchar(10) = NULL;
-SELECT @all = COALESCE(@all, N'') + v FROM (VALUES (N'a'), (N'b')) AS two (v);
-SELECT LEN(@all);
+-- looks into the catalog, as in golden/sqlserver/session_shapes.sql
 -- rows into the stage
-SELECT COUNT_BIG(*) FROM [tidegate].[stage_1];
+SELECT COUNT_BIG(*), COUNT_BIG([c0]), COUNT_BIG([c1]), COUNT_BIG([c2]) FROM [tidegate].[stage_1];
 BEGIN TRANSACTION;
 DECLARE @answer int;
 EXEC @answer = sp_getapplock @Resource = N'tidegate 0123456789abcdef value dbo.trades 20240131', @LockMode = N'Exclusive', @LockOwner = N'Transaction', @LockTimeout = 300000, @DbPrincipal = N'public';
@@ -102,6 +84,4 @@ INSERT INTO [tidegate].[ledger] (table_name, value_text, generation, kind, row_t
 COMMIT TRANSACTION;
 DROP TABLE IF EXISTS [tidegate].[stage_1];
 EXEC sp_releaseapplock @Resource = N'tidegate 0123456789abcdef tidegate.stage_1', @LockOwner = N'Session', @DbPrincipal = N'public';
-SELECT 1;
-SELECT CONVERT(varchar(26), CONVERT(datetime2(6), SYSUTCDATETIME()), 121);
-INSERT INTO [tidegate].[runs] (run, at, report) VALUES (N'r-1', N'2024-01-31 07:00:00', N'{}');
+IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION; SET TRANSACTION ISOLATION LEVEL READ COMMITTED;

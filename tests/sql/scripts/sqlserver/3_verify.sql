@@ -1,21 +1,5 @@
--- at the source
--- a session opens
-
--- at the target
--- a session opens
-
--- at the source
+-- at the source: tidegate look
 -- looks into the catalog, as in golden/sqlserver/session_shapes.sql
-SELECT d.snapshot_isolation_state, d.is_read_committed_snapshot_on FROM sys.databases AS d WHERE d.database_id = DB_ID();
-
--- at the target
--- looks into the catalog, as in golden/sqlserver/session_shapes.sql
-SELECT d.snapshot_isolation_state, d.is_read_committed_snapshot_on FROM sys.databases AS d WHERE d.database_id = DB_ID();
-SELECT DB_NAME() + N' on ' + COALESCE(CONVERT(nvarchar(36), d.group_database_id), @@SERVERNAME)
-FROM sys.databases AS d WHERE d.database_id = DB_ID();
-SELECT owner FROM [tidegate].[target];
-
--- at the source
 WITH found AS (
   SELECT MIN([cob]) AS value FROM [dbo].[trades]
   UNION ALL
@@ -24,8 +8,21 @@ WITH found AS (
     FROM [dbo].[trades] AS t JOIN found ON t.[cob] > found.value) AS next_one
   WHERE next_one.place = 1)
 SELECT TOP (100001) CONVERT(nvarchar(50), [value]) FROM found WHERE value IS NOT NULL OPTION (MAXRECURSION 0);
+SELECT CONVERT(nvarchar(50), [cob]), COUNT_BIG(*), NULL
+FROM [dbo].[trades] WHERE [cob] = CONVERT(int, N'20240131') GROUP BY [cob];
 
--- at the target
+-- at the source: tidegate prove
+-- looks into the catalog, as in golden/sqlserver/session_shapes.sql
+SET TRANSACTION ISOLATION LEVEL SNAPSHOT;
+BEGIN TRANSACTION;
+SELECT [cob], [id], [note] FROM [dbo].[trades] WHERE [cob] = CONVERT(int, N'20240131');
+IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION; SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+
+-- at the target: tidegate look
+-- looks into the catalog, as in golden/sqlserver/session_shapes.sql
+SELECT DB_NAME() + N' on ' + COALESCE(CONVERT(nvarchar(36), d.group_database_id), @@SERVERNAME)
+FROM sys.databases AS d WHERE d.database_id = DB_ID();
+SELECT owner FROM [tidegate].[target];
 SELECT l.value_text, l.generation, l.kind, l.row_total, l.hash, l.text_columns, l.newest, l.columns, l.columns_id, l.stamp, l.run, l.at
 FROM [tidegate].[ledger] AS l
 JOIN (SELECT value_text, max(generation) AS generation FROM [tidegate].[ledger] WHERE table_name = N'dbo.trades'
@@ -41,30 +38,17 @@ WITH found AS (
   WHERE next_one.place = 1)
 SELECT TOP (100001) CONVERT(nvarchar(50), [value]) FROM found WHERE value IS NOT NULL OPTION (MAXRECURSION 0);
 SELECT scope FROM [tidegate].[scopes] WHERE table_name = N'dbo.trades';
-
--- at the source
 SELECT CONVERT(nvarchar(50), [cob]), COUNT_BIG(*), NULL
 FROM [dbo].[trades] WHERE [cob] = CONVERT(int, N'20240131') GROUP BY [cob];
 
--- at the target
-SELECT CONVERT(nvarchar(50), [cob]), COUNT_BIG(*), NULL
-FROM [dbo].[trades] WHERE [cob] = CONVERT(int, N'20240131') GROUP BY [cob];
-
--- at the source
--- a session opens
-SELECT d.snapshot_isolation_state, d.is_read_committed_snapshot_on FROM sys.databases AS d WHERE d.database_id = DB_ID();
-SET TRANSACTION ISOLATION LEVEL SNAPSHOT;
-BEGIN TRANSACTION;
-SELECT [cob], [id], [note] FROM [dbo].[trades] WHERE [cob] = CONVERT(int, N'20240131');
-
--- at the target
--- a session opens
-SELECT d.snapshot_isolation_state, d.is_read_committed_snapshot_on FROM sys.databases AS d WHERE d.database_id = DB_ID();
-SET TRANSACTION ISOLATION LEVEL SNAPSHOT;
-BEGIN TRANSACTION;
-SELECT [cob], [id], [note] FROM [dbo].[trades] WHERE [cob] = CONVERT(int, N'20240131');
--- a session opens
+-- at the target: tidegate prove
 -- looks into the catalog, as in golden/sqlserver/session_shapes.sql
-SELECT d.snapshot_isolation_state, d.is_read_committed_snapshot_on FROM sys.databases AS d WHERE d.database_id = DB_ID();
+SET TRANSACTION ISOLATION LEVEL SNAPSHOT;
+BEGIN TRANSACTION;
+SELECT [cob], [id], [note] FROM [dbo].[trades] WHERE [cob] = CONVERT(int, N'20240131');
+IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION; SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+
+-- at the target: tidegate report
+-- looks into the catalog, as in golden/sqlserver/session_shapes.sql
 SELECT CONVERT(varchar(26), CONVERT(datetime2(6), SYSUTCDATETIME()), 121);
 INSERT INTO [tidegate].[runs] (run, at, report) VALUES (N'r-1', N'2024-01-31 07:00:00', N'{}');
