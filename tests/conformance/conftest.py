@@ -33,6 +33,7 @@ from kit.sqlserver_witness import SqlServerWitness
 from kit.summary import GAPS, RAN
 from kit.witness import Witness
 from tidegate import Tidegate
+from tidegate.databases.sqlserver import stage
 
 if TYPE_CHECKING:
     from tidegate.demo.embedded import EmbeddedPostgres
@@ -176,6 +177,12 @@ def tds_or_absence(request: pytest.FixtureRequest) -> Iterator[sqlserver.Server 
             return
         request.config.stash[RAN][found.name] = found.version
         yield found
+
+
+@pytest.fixture
+def by_bulk_copy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However few the rows are, which would all be inserted."""
+    monkeypatch.setattr(stage, "FEW_ROWS", 0)
 
 
 @pytest.fixture

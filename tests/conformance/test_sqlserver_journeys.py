@@ -13,7 +13,7 @@ import pytest
 from conformance.conftest import Roads
 from conformance.journey import FROM, ROADS_OF_SQLSERVER, Road
 
-pytestmark = pytest.mark.postgres
+pytestmark = [pytest.mark.postgres, pytest.mark.usefixtures("by_bulk_copy")]
 
 WAYS = [(road, family) for road in ROADS_OF_SQLSERVER for family in FROM[road.source][0]]
 

@@ -21,6 +21,8 @@ from kit.summary import GAPS
 from kit.witness import Witness
 from tidegate import Tidegate
 
+pytestmark = pytest.mark.usefixtures("by_bulk_copy")
+
 SEEN = "SELECT id, {} FROM t ORDER BY id"
 INSERT = "INSERT INTO t VALUES (1, {}, {})"
 TYPE = "CONVERT(nvarchar(128), SQL_VARIANT_PROPERTY(v, '{}'))"

@@ -14,7 +14,7 @@ from conformance.test_restated_keys import keep_versions_by_each, keyed, merge_b
 from conformance.test_restated_values import keep_all_versions, merge_all
 from kit.pairs import ALL_ARE_ASKED_FOR
 
-pytestmark = pytest.mark.postgres
+pytestmark = [pytest.mark.postgres, pytest.mark.usefixtures("by_bulk_copy")]
 
 HOME = [road for road in ROADS_OF_SQLSERVER if ALL_ARE_ASKED_FOR or road.source == road.target]
 NO_KEYS = ("text", "ntext", "image", "xml")

@@ -23,6 +23,7 @@ from tidegate.databases.mysql import session as mysql_session
 from tidegate.databases.postgresql import Postgresql
 from tidegate.databases.sqlserver import SqlServer
 from tidegate.databases.sqlserver import session as sqlserver_session
+from tidegate.databases.sqlserver import stage as sqlserver_stage
 from tidegate.interfaces import Database
 from tidegate.model.connection import Connection
 
@@ -201,6 +202,7 @@ class SqlServerRecorder(Recorder):
 
     def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(sqlserver_session.mssql_python, "connect", lambda *login, **arguments: self)
+        monkeypatch.setattr(sqlserver_stage, "FEW_ROWS", 0)  # which would all be inserted
         monkeypatch.setattr(uuid, "uuid4", lambda: SimpleNamespace(hex="1"))
 
     @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from sql.recorders import SqlServerRecorder
 from tidegate.databases.sqlserver import catalog
 from tidegate.databases.sqlserver.types import spelled
 from tidegate.model.columns import Shape
@@ -69,6 +70,13 @@ def test_what_a_load_should_know_of_its_table_is_told():
 )
 def test_synapse_is_told_from_sql_server(edition: int, refused: bool):
     assert catalog.Abilities.of(1, False, 2, edition).is_warehouse is refused
+
+
+@pytest.mark.parametrize(("length", "told"), [(2, False), (1, True)], ids=["adds up", "keeps the last"])
+def test_who_gets_no_bulk_copies_is_told(length: int, told: bool, monkeypatch: pytest.MonkeyPatch):
+    SqlServerRecorder(answers={"d.snapshot_isolation_state": [(1, 0, length, 3)]}).install(monkeypatch)
+    with SqlServerRecorder.database.connect("test") as session:
+        assert ["rows come by INSERT" in remark for remark in session.remarks()] == [True] * told
 
 
 def test_a_vector_has_its_size():

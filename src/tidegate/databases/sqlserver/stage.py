@@ -6,7 +6,8 @@ Facts that shape this file
  * A heap takes several bulk copies at once, under a lock on the whole table, with little in the log.
  * The driver asks for the columns of a table by a statement that adds them up in a variable. SQL Server does that; a
    compatible server may keep the last one only, and then knows no other. So it is asked first whether it adds up:
-   where it does not, rows are inserted, which is slow, exact, and told by `docs/proved.md`.
+   where it does not, rows are inserted, which is slow, exact, and told by the plan.
+ * The login and the questions of a bulk copy take longer than one INSERT of a few hundred rows.
  * Whoever dies leaves a stage behind. Each is locked by its session: a stage whose lock can be had is nobody's.
  * An identity column takes values only while IDENTITY_INSERT is on, for one table of a session at a time.
 """
@@ -16,7 +17,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from itertools import chain
+from itertools import chain, islice
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from tidegate.databases.sqlserver.session import SqlServerSession
 
 _PREFIX = "stage_"
+FEW_ROWS, FEW_BYTES = 500, 1 << 18
 
 
 class Stage:
@@ -72,11 +74,14 @@ class Stage:
         for statement in self._session.database.create_schema(self._name):
             self._session.execute(statement)
         self._session.execute(sql("CREATE TABLE {stage} ({columns})", stage=Name.of(self._name), columns=columns))
-        sent = _Sent(staged(chain([first], batches), self._columns, str(self._table)), len(self._columns))
-        if self._session.abilities.bulk_copies:
-            self._copy(numbered, sent)
-        else:
+        others = list(islice(batches, 1))
+        is_few = not others and first.num_rows <= FEW_ROWS and first.nbytes <= FEW_BYTES
+        rows = staged(chain([first], others, batches), self._columns, str(self._table))
+        sent = _Sent(rows, len(self._columns))
+        if is_few or not self._session.abilities.bulk_copies:
             self._insert(sent)
+        else:
+            self._copy(numbered, sent)
         self._require_all(sent, numbered)
         self._rows = sent.rows
         self._require_characters()

@@ -1,0 +1,75 @@
+"""How rows come to a stage of SQL Server, and what is done when not all of them arrive. No server is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+import pytest
+
+from sql.recorders import SqlServerRecorder
+from tidegate.databases.sqlserver import stage
+from tidegate.databases.sqlserver.types import holds
+from tidegate.errors import DatabaseError
+from tidegate.model.columns import Column
+from tidegate.model.names import TableName
+
+COLUMNS = [Column(name, kind, holds(kind).rests_as, holds=holds(kind)) for name, kind in (("id", "int"), ("n", "int"))]
+
+
+class Server(SqlServerRecorder):
+    """Takes rows as a server does, but for what it is told to lose."""
+
+    loses_row = False
+    loses_column = False
+
+    def _copy(self, table: str, batches: Iterable[pa.RecordBatch], **options: object) -> None:
+        super()._copy(table, batches, **options)
+        rows, first, second = self._copied
+        self._copied = [rows - self.loses_row, first - self.loses_row, 0 if self.loses_column else second]
+
+
+def rows(count: int) -> pa.RecordBatch:
+    return pa.record_batch({"id": pa.array(range(count), pa.int32()), "n": pa.array([7] * count, pa.int32())})
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Server:
+    found = Server()
+    found.install(monkeypatch)
+    return found
+
+
+def written(server: Server, *batches: pa.RecordBatch) -> list[str]:
+    with server.database.connect("test") as session:
+        session.write(TableName("dbo", "t"), COLUMNS, iter(batches))
+    return [text for text in server.sent if text.startswith(("-- bulk copy", "INSERT INTO [tidegate]"))]
+
+
+def test_few_rows_are_inserted_and_many_are_copied(server: Server, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(stage, "FEW_ROWS", 1)
+    assert [text[:30] for text in written(server, rows(1))] == ["INSERT INTO [tidegate].[stage_"]
+    server.sent.clear()
+    assert [text[:12] for text in written(server, rows(2))] == ["-- bulk copy"]
+
+
+def test_a_second_batch_or_many_bytes_are_not_few(server: Server, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(stage, "FEW_ROWS", 100)
+    assert [text[:12] for text in written(server, rows(2), rows(2))] == ["-- bulk copy"]
+    server.sent.clear()
+    monkeypatch.setattr(stage, "FEW_BYTES", 8)
+    assert [text[:12] for text in written(server, rows(2))] == ["-- bulk copy"]
+
+
+def test_a_row_that_does_not_arrive_ends_the_load_before_it_begins(server: Server):
+    server.loses_row = True
+    with pytest.raises(DatabaseError, match=r"dbo\.t: of 3 rows 2 came to the server\."):
+        written(server, rows(3))
+    assert not any("INSERT INTO [dbo]" in text for text in server.sent)
+
+
+def test_a_column_that_does_not_arrive_is_named(server: Server):
+    server.loses_column = True
+    with pytest.raises(DatabaseError, match=r"dbo\.t: of 3 rows 3 came to the server, and not every value of n\."):
+        written(server, rows(3))
+    assert not any("INSERT INTO [dbo]" in text for text in server.sent)
