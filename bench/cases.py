@@ -252,7 +252,7 @@ class Daily(_Lasting):
 
 def quick() -> Iterator[Case]:
     """Under ten minutes on two cores."""
-    left_out = ("tidegate, warm", "tidegate, 1 core", "tidegate + verify", "onETL")
+    left_out = ("limit, 1 connection", "tidegate, warm", "tidegate, 1 core", "tidegate + verify", "onETL")
     jvms = ("tidegate on Spark", "Spark JDBC")  # whose part on the second server shows nothing new
     for case in _small():
         yield replace(case, without=left_out if case.database == "postgresql" else (*left_out, *jvms))

@@ -42,6 +42,14 @@ class Tool:
 PYSPARK = "pyspark==4.1.*"
 TOOLS = (
     Tool("limit", "limit.py", frozenset({"extract", "load"}), makes_table=False, is_limit=True, is_warm=True),
+    Tool(
+        "limit, 1 connection",
+        "limit.py",
+        frozenset({"extract"}),
+        is_limit=True,
+        is_warm=True,
+        options=(("connections", "1"),),
+    ),
     Tool("tidegate", "tidegate_tool.py", frozenset({"start", "extract", "load", "daily", "plan"}), databases=ALL),
     Tool(
         "tidegate on Spark",

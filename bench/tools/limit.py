@@ -1,4 +1,4 @@
-"""What wire and server allow: two connections, binary COPY, from a table to nowhere or from memory into a table."""
+"""What wire and server allow: two connections (or one), binary COPY, from a table to nowhere or from memory into it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _halves(job: dict[str, Any]) -> list[tuple[dict[str, Any], list[int]]]:
     with psycopg.connect(job["source"]) as connection:
         days = [row[0] for row in connection.execute(f"SELECT DISTINCT cob FROM {job['table']} ORDER BY cob DESC")]
     days = days[: job.get("days", len(days))]
-    if len(days) == 1:
+    if len(days) == 1 or job.get("connections") == "1":
         return [(job, days)]
     return [(job, days[::2]), (job, days[1::2])]
 
