@@ -64,6 +64,8 @@ class Database(ABC):
     features: ClassVar[frozenset[Feature]]
     dialect: ClassVar[Dialect]
     schemas_are_databases: ClassVar[bool] = False
+    updates_identity: ClassVar[bool] = True
+    """Whether a row may get another number in a column that counts by itself."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
@@ -112,6 +114,10 @@ class Database(ABC):
     @abstractmethod
     def add_column(self, table: TableName, column: Column) -> Sql:
         """Nullable, since the rows that are there have no value for it yet."""
+
+    def why_not_widened(self, source: Column, target: Column, shape: Shape) -> str:
+        """Why a column that `fits` would widen cannot be, where it stands in this table; empty when it can."""
+        return ""
 
     @abstractmethod
     def widen_column(self, table: TableName, column: Column) -> Sql:
@@ -317,6 +323,11 @@ class Session(ABC):
     @abstractmethod
     def try_lock(self, name: str) -> bool:
         """A lock that lives as long as this session, over commits and rollbacks, and ends with its process."""
+
+    def take_turns(self, table: TableName) -> None:
+        """Joins the open transaction, before it writes to this table: where two of them would be in each other's way,
+        the second waits here."""
+        return
 
     @abstractmethod
     def lock_in_transaction(self, name: str) -> None:

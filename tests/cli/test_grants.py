@@ -36,8 +36,9 @@ def test_sql_server_to_sql_server(tmp_path: Path):
             "IF SCHEMA_ID(N'tidegate') IS NULL EXEC(N'CREATE SCHEMA [tidegate]')",
             "GRANT SELECT, INSERT, UPDATE, DELETE, ALTER ON SCHEMA::[tidegate] TO [o'neil]",
             "GRANT CREATE TABLE TO [o'neil]",
-            "GRANT ALTER ON SCHEMA::[dbo] TO [o'neil]",
-            "GRANT SELECT, INSERT, UPDATE, DELETE, ALTER, VIEW DEFINITION ON OBJECT::[dbo].[daily] TO [o'neil]",
+            "IF OBJECT_ID(N'[dbo].[daily]') IS NOT NULL"
+            " GRANT SELECT, INSERT, UPDATE, DELETE, ALTER ON OBJECT::[dbo].[daily] TO [o'neil]"
+            " ELSE GRANT SELECT, INSERT, UPDATE, DELETE, ALTER ON SCHEMA::[dbo] TO [o'neil]",
         ],
     }
 

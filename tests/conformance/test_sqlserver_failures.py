@@ -20,7 +20,7 @@ from kit.proxy import Wire
 from kit.sqlserver_witness import SqlServerWitness
 from tidegate import Tidegate
 from tidegate.errors import DatabaseError, OutcomeUnknown, RunFailed, Transient
-from tidegate.interfaces import Session
+from tidegate.interfaces import BatchSize, ReadRequest, Session
 from tidegate.model.names import TableName
 from tidegate.plugins import database as made
 from tidegate.sql.text import Name, sql
@@ -66,6 +66,23 @@ def test_a_constraint_is_final_and_its_message_shows_no_value(statement: str, nu
     assert f"(error {number})" in told.value.happened
     assert "tidegate verify --deep" in told.value.remedy
     assert "4711" not in str(told.value)
+
+
+def test_a_read_that_is_given_up_leaves_its_transaction_open(witness: SqlServerWitness):
+    """Whoever interrupts an answer interrupts the transaction."""
+    witness.do(
+        "INSERT INTO t SELECT a.n + 10 * b.n + 100, 0, NULL FROM (VALUES (1), (2), (3), (4), (5)) AS a (n),"
+        " (VALUES (1), (2), (3), (4), (5), (6), (7), (8), (9)) AS b (n)"
+    )
+    with database_at(witness.url).connect("test") as session:
+        name = TableName("dbo", "t")
+        request = ReadRequest(name, session.shapes([name])[name].columns, batch=BatchSize(rows=1))
+        with session.transaction():
+            session.execute(sql("UPDATE {t} SET n = 7 WHERE id = 1", t=T))
+            next(iter(session.read(request)))
+            assert session.query(sql("SELECT @@TRANCOUNT")) == [(1,)]
+            session.execute(sql("UPDATE {t} SET n = 7 WHERE id = 2", t=T))
+    assert witness.ask("SELECT COUNT(*) FROM t WHERE n = 7") == [(2,)]
 
 
 # Wires

@@ -98,6 +98,18 @@ def test_a_target_that_is_there_already_is_loaded_and_stays_guarded(
     assert target.ask("SELECT MAX(id) FROM with_identity")[0][0] > 3, "the server still counts by itself"
 
 
+def test_what_counts_by_itself_is_never_updated(source: SqlServerWitness, target: SqlServerWitness, tmp_path: Path):
+    target.do("CREATE TABLE numbered (cobid int, id int IDENTITY(1, 1), note nvarchar(20))")
+    settings = {"numbered": {"kind": "static", "primary_keys": ["note"]}}
+    project = Tidegate(source=source.url, target=target.url, lake=tmp_path, tables=settings, spark=OneProcess())  # type: ignore[arg-type]
+    project.run()
+    source.do("UPDATE numbered SET cobid = 7 WHERE id = 2")
+
+    project.run()
+
+    assert target.ask(SEEN.format("numbered")) == [(1, 1, "row 1"), (7, 2, "row 2"), (2, 3, "row 3")]
+
+
 def test_a_row_that_a_foreign_key_refuses_leaves_what_was_there(
     source: SqlServerWitness, target: SqlServerWitness, tmp_path: Path
 ):

@@ -8,6 +8,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
+from tidegate.databases.sqlserver.dialect import quoted
 from tidegate.databases.sqlserver.rows import decoded, literals, stage_types, staged
 from tidegate.databases.sqlserver.types import declare, holds, partition_kind, spelled
 from tidegate.errors import ValueProblem
@@ -103,6 +104,23 @@ def test_the_types_of_a_stage_follow_what_comes():
     columns = [column(kind) for kind in ("tinyint", "decimal(38,18)", "nvarchar(5)", "image", "bit")]
 
     assert stage_types(columns, schema) == ["smallint", "decimal(38,18)", "nvarchar(max)", "varbinary(max)", "bit"]
+
+
+@pytest.mark.parametrize(
+    ("text", "literal"),
+    [
+        ("it's", "N'it''s'"),
+        ("", "N''"),
+        ("C:\\new", "N'C:\\new'"),
+        ("a\\\nb", "(CONVERT(nvarchar(max), N'a\\') + N'\nb')"),
+        ("a\\\r\nb", "(CONVERT(nvarchar(max), N'a\\') + N'\r\nb')"),
+        ("\\\n\\\n", "(CONVERT(nvarchar(max), N'\\') + N'\n\\' + N'\n')"),
+        ("a\0b", "(CONVERT(nvarchar(max), N'a') + NCHAR(0) + N'b')"),
+        ("\0", "(CONVERT(nvarchar(max), NCHAR(0)))"),
+    ],
+)
+def test_a_literal_means_every_character_of_its_text(text: str, literal: str):
+    assert quoted(text) == literal
 
 
 def test_literals_for_a_server_without_bulk_copies():

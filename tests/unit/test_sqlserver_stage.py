@@ -46,6 +46,13 @@ def written(server: Server, *batches: pa.RecordBatch) -> list[str]:
     return [text for text in server.sent if text.startswith(("-- bulk copy", "INSERT INTO [tidegate]"))]
 
 
+def test_the_shapes_of_no_tables_ask_nothing(server: Server):
+    with server.database.connect("test") as session:
+        server.sent.clear()
+        assert session.shapes([]) == {}
+    assert server.sent == []
+
+
 def test_few_rows_are_inserted_and_many_are_copied(server: Server, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(stage, "FEW_ROWS", 1)
     assert [text[:30] for text in written(server, rows(1))] == ["INSERT INTO [tidegate].[stage_"]

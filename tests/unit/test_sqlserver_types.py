@@ -8,8 +8,9 @@ import pytest
 
 from tidegate.databases.sqlserver import SqlServer
 from tidegate.databases.sqlserver.types import holds
-from tidegate.model.columns import Column
+from tidegate.model.columns import Column, Shape
 from tidegate.model.connection import Connection
+from tidegate.model.names import TableName
 
 UAT = SqlServer(Connection("sqlserver", "uat", 1433, "db", "u", "p"))
 
@@ -34,6 +35,41 @@ def column(declared: str) -> Column:
 )
 def test_money_takes_what_has_room_in_it(source: str, target: str, verdict: str):
     assert UAT.fits(column(source), column(target)) == verdict
+
+
+LATIN, GREEK = "COLLATE Latin1_General_CI_AS", "COLLATE Greek_CI_AS"
+
+
+def collated(declared: str, *, has_default: bool = False) -> Column:
+    return replace(column(declared), collation=declared.partition(" COLLATE ")[2], has_default=has_default)
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "where", "why"),
+    [
+        ("int", "smallint", {}, ""),
+        ("decimal(18,2)", "numeric(9,2)", {}, ""),
+        (f"varchar(40) {LATIN}", f"varchar(20) {LATIN}", {}, ""),
+        (f"varchar(40) {LATIN}", f"varchar(20) {LATIN}", {"indexes": (("cob", "amount"),)}, ""),
+        (f"varchar(40) {LATIN}", f"varchar(20) {LATIN}", {"primary_key": ("amount",)}, "part of its primary key"),
+        ("bigint", "int", {"indexes": (("amount",),)}, "in an index"),
+        ("bigint", "int", {"unique_keys": (("amount",),)}, "in an index"),
+        (f"varchar(40) {GREEK}", f"nvarchar(20) {LATIN}", {}, "of another type or collation"),
+        (f"varchar(40) {GREEK}", f"varchar(20) {LATIN}", {}, "of another type or collation"),
+        ("datetime", "datetime2(0)", {}, "of another type or collation"),
+        ("hierarchyid", "varbinary(100)", {}, "of another type or collation"),
+    ],
+)
+def test_a_column_is_widened_only_where_nothing_is_lost_and_the_server_lets_it(source, target, where, why):
+    shape = Shape(TableName("dbo", "t"), (collated(target),), **where)
+    assert why in UAT.why_not_widened(collated(source), collated(target), shape)
+    assert bool(UAT.why_not_widened(collated(source), collated(target), shape)) is bool(why)
+
+
+def test_a_column_with_a_default_keeps_its_type():
+    shape = Shape(TableName("dbo", "t"), ())
+    assert "has a default" in UAT.why_not_widened(column("bigint"), collated("int", has_default=True), shape)
+    assert not UAT.why_not_widened(column("decimal(18,2)"), collated("decimal(9,2)", has_default=True), shape)
 
 
 @pytest.mark.parametrize("database", ["sqlserver", "postgresql"])

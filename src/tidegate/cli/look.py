@@ -49,7 +49,7 @@ def explain(table: str, config: Path, count: bool, output: Output) -> int:
 def grants(config: Path, output: Output) -> int:
     """The statements that an administrator runs for the logins of source and target: what they need, and no more.
 
-    Asks no server. Rights to tables that the target does not have yet can be left out: who creates one owns it.
+    Asks no server. On SQL Server the script looks by itself whether a target table exists: else it grants its schema.
 
     Example: tidegate grants > grants.sql
     """

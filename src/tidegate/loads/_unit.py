@@ -61,6 +61,7 @@ def enter(session: Session, work: AnyUnit, book: Book) -> AnyUnit | Loaded:
     """Joins the open transaction: the unit with a generation of its own, or how it ended before it began."""
     # One writer per window: a task of a run that is thought dead may still be at work.
     session.lock_in_transaction(f"tidegate value {work.table} {work.value}")
+    session.take_turns(work.request.table)
     _require_lock(work, book)
     last = book.newest()
     if last is not None and (last.run, last.hash) == (work.entry.run, work.entry.hash):

@@ -135,7 +135,7 @@ class _Change:
         self._session, self._work = session, work
         self._leaving: TableName | None = None
         self._changed: TableName | None = None
-        self._again = int(found.changed.sum()) if work.rewrites else 0
+        self._again = int(found.changed.sum()) if work.rewrites or self._are_all_fixed() else 0
         table, keys = work.request.table, work.key_columns
         names = [column.name for column in (*keys, *work.other_columns)]
         if self._again or (work.deletes and found.gone.num_rows):
@@ -151,6 +151,11 @@ class _Change:
             session.staged(table, work.request.columns, lambda: picked(batches(), coming, own))
         )
 
+    def _are_all_fixed(self) -> bool:
+        """Whether there is nothing besides the key that an update could change."""
+        fixed = not self._session.database.updates_identity
+        return all(fixed and column.identity for column in self._work.other_columns)
+
     def apply(self) -> tuple[int, int, int]:
         """How many rows came, changed and left, as the server counted them."""
         table, keys = self._work.request.table, self._work.key_columns
@@ -158,7 +163,8 @@ class _Change:
         if self._leaving is not None:
             left = self._session.execute(delete_staged(table, self._leaving, keys))
         if self._changed is not None:
-            statement = update_staged(table, self._changed, keys, self._work.other_columns)
+            identity = self._session.database.updates_identity
+            statement = update_staged(table, self._changed, keys, self._work.other_columns, identity=identity)
             changed = self._session.execute(statement)
         return self._insert() - self._again, changed + self._again, left - self._again
 

@@ -370,7 +370,8 @@ class _Change:
             total.closed += execute(update_staged(table, self._closed, group, flag))
         removed = execute(delete_staged(table, self._again, group)) if self._again is not None else 0
         if self._changed is not None:
-            total.changed += execute(update_staged(table, self._changed, group, self._work.columns(self._others)))
+            others, identity = self._work.columns(self._others), self._session.database.updates_identity
+            total.changed += execute(update_staged(table, self._changed, group, others, identity=identity))
         fresh, written = int(self._decision.fresh.sum()), self._insert()
         if written != fresh + self._rewritten:
             raise refused(self._work, f"{fresh + self._rewritten:,} rows were sent, the server took {written:,}")

@@ -140,6 +140,8 @@ def _statements(table: str, target: Shape, travelling: tuple[Column, ...], datab
             continue
         verdict = database.fits(column, twin)
         if verdict == "widen":
+            verdict = database.why_not_widened(column, twin, target) or verdict
+        if verdict == "widen":
             statements.append(
                 database.widen_column(target.name, replace(database.declare(column), nullable=twin.nullable))
             )

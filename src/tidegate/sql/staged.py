@@ -9,11 +9,17 @@ from tidegate.model.names import TableName, staged_name
 from tidegate.sql.text import Joined, Name, Same, Sql, sql
 
 
-def update_staged(table: TableName, stage: TableName, keys: Sequence[Column], columns: Sequence[Column]) -> Sql:
-    """The stage holds the keys first, then what the columns shall be."""
+def update_staged(
+    table: TableName, stage: TableName, keys: Sequence[Column], columns: Sequence[Column], *, identity: bool = True
+) -> Sql:
+    """The stage holds the keys first, then what the columns shall be; without `identity` those that count by themselves
+    keep their numbers."""
     assigned = tuple(
-        (Name.of(column.name), Name.of(staged_name(len(keys) + number))) for number, column in enumerate(columns)
+        (Name.of(column.name), Name.of(staged_name(len(keys) + number)))
+        for number, column in enumerate(columns)
+        if identity or not column.identity
     )
+    assert assigned, "an update of nothing would read as a deletion"
     return sql("{update}", update=Joined(Name.of(table), Name.of(stage), _on(keys), assigned))
 
 

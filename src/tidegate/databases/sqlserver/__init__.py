@@ -17,7 +17,7 @@ from tidegate.databases.sqlserver.dialect import DIALECT
 from tidegate.databases.sqlserver.statements import create_stage
 from tidegate.errors import Unsupported
 from tidegate.interfaces import Database, Session
-from tidegate.model.columns import Column
+from tidegate.model.columns import Column, Shape
 from tidegate.model.names import TableName
 from tidegate.model.types import takes
 from tidegate.model.values import Kind
@@ -43,6 +43,14 @@ _KEYWORDS = {
 }
 
 
+_NUMBERS = (
+    {"bit", "tinyint", "smallint", "int", "bigint"},
+    {"decimal", "numeric"},
+    {"smallmoney", "money"},
+)
+"""Types that become each other without a loss."""
+
+
 class SqlServer(Database):
     """SQL Server through mssql-python, Microsoft's driver."""
 
@@ -50,6 +58,7 @@ class SqlServer(Database):
     label = "SQL Server"
     features = frozenset()
     dialect = DIALECT
+    updates_identity = False
 
     def connect(self, purpose: str, *, read_only: bool = False, query_timeout: float | None = None) -> Session:
         try:
@@ -128,6 +137,21 @@ class SqlServer(Database):
             return f"{target.name} is {target.type} in the target, where not every {source.type} has room"
         return verdict
 
+    def why_not_widened(self, source: Column, target: Column, shape: Shape) -> str:
+        """ALTER COLUMN says the whole type anew: with another code page characters would be lost in silence. Under a
+        key it is refused, under an index unless a text or bytes only grow, and with a default unless the type stays."""
+        wished = self.declare(source)
+        is_same = (types.bare(wished.type), wished.collation) == (types.bare(target.type), target.collation)
+        told = f"{target.name} is {target.type} in the target, narrower than {source.type}"
+        if not is_same and not any({types.bare(wished.type), types.bare(target.type)} <= kinds for kinds in _NUMBERS):
+            return f"{told}, and of another type or collation"
+        if target.name in shape.primary_key:
+            return f"{told}, and part of its primary key"
+        grows = is_same and types.bare(target.type) in ("varchar", "nvarchar", "varbinary")
+        if not grows and any(target.name in index for index in (*shape.indexes, *shape.unique_keys)):
+            return f"{told}, and in an index"
+        return f"{told}, and has a default" if target.has_default and not is_same else ""
+
     def create_schema(self, table: TableName) -> list[Sql]:
         """Must be the first of its batch, which EXEC makes it."""
         if table.schema == self.default_schema:
@@ -181,15 +205,28 @@ class SqlServer(Database):
         """ALTER lets a load keep the numbers of an identity column and follow a source that grew."""
         login, own = Name.of(self.connection.user or "the_login"), Name.of(self.own_table("").schema)
         schemas = sorted({table.schema for table in tables})
+        rights = raw("SELECT, INSERT, UPDATE, DELETE, ALTER")
         return [
-            *self.create_schema(self.own_table("ledger")),
-            sql("GRANT SELECT, INSERT, UPDATE, DELETE, ALTER ON SCHEMA::{own} TO {login}", own=own, login=login),
+            *(
+                one
+                for schema in (self.own_table("").schema, *schemas)
+                for one in self.create_schema(TableName(schema, ""))
+            ),
+            sql("GRANT {rights} ON SCHEMA::{own} TO {login}", rights=rights, own=own, login=login),
             sql("GRANT CREATE TABLE TO {login}", login=login),
             *(
-                sql("GRANT ALTER ON SCHEMA::{schema} TO {login}", schema=Name.of(schema), login=login)
-                for schema in schemas
+                # What a login creates belongs to the owner of the schema, not to the login.
+                sql(
+                    "IF OBJECT_ID({name}) IS NOT NULL GRANT {rights} ON OBJECT::{table} TO {login}"
+                    " ELSE GRANT {rights} ON SCHEMA::{schema} TO {login}",
+                    name=Literal(self.text_of(sql("{table}", table=Name.of(table)))),
+                    rights=rights,
+                    table=Name.of(table),
+                    schema=Name.of(table.schema),
+                    login=login,
+                )
+                for table in tables
             ),
-            *(self._grant("SELECT, INSERT, UPDATE, DELETE, ALTER, VIEW DEFINITION", table) for table in tables),
         ]
 
     def _grant(self, rights: str, table: TableName) -> Sql:

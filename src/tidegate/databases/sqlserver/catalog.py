@@ -6,6 +6,7 @@ Facts that shape this file
    another table is hidden with that table, unless VIEW DEFINITION on the database shows all of them.
  * sys.partitions counts rows without reading them, roughly.
  * A filtered, disabled or columnstore index cannot tell the next greater value of its first column.
+ * The number of a database in sys.databases need not be DB_ID() on Azure; its name is the same.
  * A column set shows the sparse columns of its table once more, as xml, and takes no values beside theirs.
  * The partitioning column of an index that does not name it stands there with key_ordinal 0.
  * A compatible server has names in small letters in sys.*, and as they were written in INFORMATION_SCHEMA.
@@ -99,7 +100,7 @@ ROOM = """
 SELECT d.recovery_model_desc, CONVERT(bigint, l.total_log_size_in_bytes / 1048576),
        CONVERT(bigint, l.used_log_space_in_bytes / 1048576)
 FROM sys.databases AS d CROSS JOIN sys.dm_db_log_space_usage AS l
-WHERE d.database_id = DB_ID()
+WHERE d.name = DB_NAME()
 """
 ROOM_FOR_ROWS = """
 SELECT SUM(CONVERT(bigint, f.size)) / 128, SUM(CONVERT(bigint, FILEPROPERTY(f.name, N'SpaceUsed'))) / 128,
@@ -107,8 +108,9 @@ SELECT SUM(CONVERT(bigint, f.size)) / 128, SUM(CONVERT(bigint, FILEPROPERTY(f.na
 FROM sys.database_files AS f WHERE f.type = 0
 """
 IDENTITY = """
-SELECT DB_NAME() + N' on ' + COALESCE(CONVERT(nvarchar(36), d.group_database_id), @@SERVERNAME)
-FROM sys.databases AS d WHERE d.database_id = DB_ID()
+SELECT DB_NAME() + N' on ' + COALESCE(CONVERT(nvarchar(36), d.group_database_id), @@SERVERNAME,
+                                     CONVERT(nvarchar(128), SERVERPROPERTY('ServerName')))
+FROM sys.databases AS d WHERE d.name = DB_NAME()
 """
 MASKED = "it is masked, and this login, which lacks UNMASK, would copy the masks"
 _HIDDEN = "tables that this login may not see may refer to it (VIEW DEFINITION on the database would show them)"
@@ -124,7 +126,7 @@ DECLARE @all nvarchar(10) = NULL;
 SELECT @all = COALESCE(@all, N'') + v FROM (VALUES (N'a'), (N'b')) AS two (v);
 SELECT d.snapshot_isolation_state, d.is_read_committed_snapshot_on, LEN(@all),
        CONVERT(int, SERVERPROPERTY('EngineEdition'))
-FROM sys.databases AS d WHERE d.database_id = DB_ID()
+FROM sys.databases AS d WHERE d.name = DB_NAME()
 """
 _ALLOWED, _ADDED_UP, _WAREHOUSES = 1, 2, (6, 11)
 
@@ -146,6 +148,8 @@ class Abilities(NamedTuple):
 def numbered(query: Callable[[Sql], list[Any]], names: Iterable[TableName]) -> dict[TableName, int]:
     """The tables and views that are called so, but for their case, and the number of each."""
     called = sorted({name.name for name in names})
+    if not called:
+        return {}
     question = sql(_NUMBERED.strip(), names=[*map(Literal, called)], lower=[Literal(name.lower()) for name in called])
     found = {_table(row): row[2] for row in query(question)}
     if None in found.values():  # a name that a compatible server cannot read in brackets

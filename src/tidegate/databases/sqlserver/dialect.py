@@ -8,11 +8,13 @@ Facts that shape this file
    our own, which are binary, a mark stands behind a blank at the end.
  * Names stand in brackets or, as the session is set, in double quotes. A compatible server does not read a bracket that
    is doubled, so a name with one stands in quotes.
+ * A backslash at the end of a line inside of a literal joins it with the next one: both are gone.
  * count(*) ends at two thousand million rows, COUNT_BIG does not.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from tidegate.databases.sqlserver import variants
@@ -23,6 +25,19 @@ _STYLES = {"date": 23, "datetime": 121, "smalldatetime": 121, "datetime2": 121, 
 _NUMBER_STYLES = {"float": 3, "real": 3}
 _ROW_VERSIONS = ("timestamp", "rowversion")
 _AFTER_A_BLANK = "\N{SYMBOL FOR SPACE}"
+
+
+_PIECES = re.compile("(\0)|(?<=\\\\)(?=\r?\n)")
+
+
+def quoted(text: str) -> str:
+    """A text as a literal. One line ends with a backslash where the next one would be taken for its continuation, and
+    a NUL would end the statement: there the literal is put together, as a text without a bound."""
+    pieces = [piece for piece in _PIECES.split(text) if piece]
+    written = ["NCHAR(0)" if piece == "\0" else "N'" + piece.replace("'", "''") + "'" for piece in pieces] or ["N''"]
+    if written == ["NCHAR(0)"] or len(written) > 1:
+        return f"(CONVERT(nvarchar(max), {written[0]}){''.join(f' + {piece}' for piece in written[1:])})"
+    return written[0]
 
 
 class SqlServerDialect(Dialect):
@@ -38,8 +53,8 @@ class SqlServerDialect(Dialect):
     def literal(self, literal: Literal) -> str:
         if literal.value is None or (isinstance(literal.value, int) and not literal.type):
             return super().literal(literal)
-        quoted = "N'" + str(literal.value).replace("'", "''") + "'"
-        return self.typed(quoted, literal.type) if literal.type else quoted
+        text = quoted(str(literal.value))
+        return self.typed(text, literal.type) if literal.type else text
 
     def typed(self, quoted: str, column_type: str) -> str:
         name, collated = bare(column_type), column_type.partition(" COLLATE ")[2]
@@ -84,13 +99,15 @@ class SqlServerDialect(Dialect):
 
     def same(self, one: str, other: str, column_type: str = "") -> str:
         """The server takes texts of unlike case, bytes with more zeros at the end, 0 and -0, and in a sql_variant
-        numbers of unlike types for the same."""
+        numbers of unlike types for the same, and moments at unlike offsets."""
         name, found = bare(column_type), [super().same(one, other)]
         if name in CHARACTERS:
             kind = "varbinary(max)" if "(max)" in column_type else "varbinary(8000)"
             found.append(f"CONVERT({kind}, {one}) = CONVERT({kind}, {other})")
         if name in (*CHARACTERS, "varbinary"):
             found.append(f"DATALENGTH({one}) = DATALENGTH({other})")
+        if name == "datetimeoffset":
+            found.append(f"DATEPART(TZOFFSET, {one}) = DATEPART(TZOFFSET, {other})")
         if name in ("float", "real"):
             found.append(f"CONVERT(binary(8), {one}) = CONVERT(binary(8), {other})")
         if name == variants.KIND:

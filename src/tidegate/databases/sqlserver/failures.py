@@ -17,17 +17,36 @@ from tidegate.model.columns import Column
 from tidegate.model.connection import Connection
 
 _NUMBERS_END = 1 << 24
-_LOCKS = (1204, 1205, 1222, 3935, 3960, 3961)
+_LOCKS = (1204, 1205, 1222, 3935, 3960, 3961, 41301, 41302, 41305, 41325, 41839)
 _AWAY = (
     *(615, 926, 4060, 4221, 10928, 10929, 10936, 40020, 40143, 40166, 40197, 40501, 40540, 40613, 42108, 42109),
     *(49918, 49919, 49920, 4891, 6005),
     *(596, 976, 983, 988),  # the session was killed; a replica that is neither primary nor readable just now
 )
 _MISSING = (207, 208, 2812, 3701, 4902)
-_DENIED = (229, 230, 262, 297, 300, 916, 1088, 15247, 15151)
+_DENIED = (229, 230, 262, 297, 300, 916, 1088, 2759, 2760, 15247, 15151)
 _NO_ROOM_ON_DISK = (701, 1101, 1105, 8645, 8651, 9002)
 _CONSTRAINTS = (515, 547, 2601, 2627)
-NO_ROOM_IN_COLUMN = (220, 241, 242, 244, 245, 248, 295, 2628, 6355, 8114, 8115, 8152, 8169, 9400, 9402, 13609)
+NO_ROOM_IN_COLUMN = (
+    220,
+    232,
+    241,
+    242,
+    244,
+    245,
+    248,
+    295,
+    2628,
+    6355,
+    8114,
+    8115,
+    8152,
+    8169,
+    6522,
+    9400,
+    9402,
+    13609,
+)
 _NAMES_ARE_QUOTED = (*_MISSING, *_DENIED)
 _TEXTS = (
     (re.compile(r"lock (request )?time ?out", re.I), 1222),
@@ -44,6 +63,11 @@ _LOST = re.compile(
 )
 _CERTIFICATE = re.compile(r"certificate|ssl|tls|encrypt", re.IGNORECASE)
 _LOGIN = re.compile(r"login failed|18456", re.IGNORECASE)
+_COMES_BACK = re.compile(  # a database that wakes up or moves, a server that has too much to do
+    r"is not currently available|currently busy|not enough resources|too many operations"
+    r"|not accessible for queries|being recovered|resource limit",
+    re.IGNORECASE,
+)
 _NO_DATABASE = re.compile(r"cannot open database|database .* does not exist", re.IGNORECASE)  # also ends "login failed"
 _PREFIX = re.compile(r"^(Driver Error: .*?; DDBC Error: )?(\[[^\]]*\])*\s*", re.DOTALL)
 
@@ -105,6 +129,9 @@ def not_taken(table: str, columns: Sequence[Column], problem: BaseException, num
 def unreachable(problem: BaseException, connection: Connection) -> TidegateError:
     """A login or network problem, in the driver's own words and with what to look at."""
     said = _PREFIX.sub("", str(problem)).strip().rstrip(".") or "no answer"
+    if _COMES_BACK.search(said):
+        happened = f"No connection to {connection.display}: {said}."
+        return Transient(happened, "Nothing was read or written.", "Run again: the server says that it will be back.")
     remedy = "Check host and port, and that the server is up and listens on TCP."
     if _NO_DATABASE.search(said):
         remedy = "Check the name of the database, and that this user may use it."

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tidegate.databases.sqlserver.dialect import quoted
 from tidegate.databases.sqlserver.types import bare
 from tidegate.errors import NotNative, ValueProblem
 from tidegate.model.columns import Column
@@ -152,7 +153,7 @@ def _literal(value: object) -> str:
         case bytes():
             return f"0x{value.hex()}"
         case str():
-            return "N'" + value.replace("'", "''") + "'"
+            return quoted(value)
         case float():
             return f"N'{value!r}'"  # a number's literal would lose the sign of a zero
     return str(value) if isinstance(value, int) else f"{value:f}"

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from functools import cached_property
@@ -77,7 +78,10 @@ class SqlServerSession(Session):
         lock_timeout: int,
     ) -> None:
         self.database = database
-        self._connection, self._read_only = database.connection, read_only
+        self._connection, self._read_only, self._is_in_transaction = database.connection, read_only, False
+        # A lock that is not had is told by the server, before the driver gives the question up.
+        given_up = math.ceil(query_timeout) * 1000 - 500 if query_timeout else sys.maxsize
+        self._longest_wait, lock_timeout = (min(wait, given_up) for wait in (_MILLISECONDS_TO_WAIT, lock_timeout))
         try:
             self._driver = mssql_python.connect(login, autocommit=True, timeout=login_timeout)
             self._driver.timeout = math.ceil(query_timeout or 0)
@@ -165,11 +169,14 @@ class SqlServerSession(Session):
     @contextmanager
     def transaction(self) -> Iterator[None]:
         self._done("BEGIN TRANSACTION")
+        self._is_in_transaction = True
         try:
             yield
         except BaseException:
             self._roll_back()
             raise
+        finally:
+            self._is_in_transaction = False
         try:
             self._ran("COMMIT TRANSACTION")
         except Exception as problem:
@@ -257,6 +264,8 @@ class SqlServerSession(Session):
         try:
             model, size, used = self._asked(catalog.ROOM.strip())[0]
         except DatabaseError:  # asks for VIEW DATABASE STATE
+            size = None
+        if size is None or used is None:
             return "how much room its log has could not be seen"
         return f"its log has {size:,} MiB, {used:,} of them used, and the recovery model is {model}"
 
@@ -264,6 +273,8 @@ class SqlServerSession(Session):
         try:
             size, used, grows = self._asked(catalog.ROOM_FOR_ROWS.strip())[0]
         except DatabaseError:
+            size = None
+        if size is None or used is None:
             return "how much room its files have could not be seen"
         growth = "they grow" if grows else "they do not grow"
         return f"its files have {size:,} MiB, {used:,} of them used, and {growth}"
@@ -278,10 +289,20 @@ class SqlServerSession(Session):
         with self._translated(), self._driver.cursor() as cursor:
             cursor.execute(render(select_rows(request), DIALECT))
             rows = min(_FIRST_FETCH, request.batch.rows)
-            while (batch := cursor.arrow_batch(rows)).num_rows:
-                yield decoded(batch, request.columns, schema)
-                per_row = max(batch.nbytes // batch.num_rows, 1)
-                rows = max(min(request.batch.bytes // per_row, request.batch.rows), 1)
+            try:
+                while (batch := cursor.arrow_batch(rows)).num_rows:
+                    yield decoded(batch, request.columns, schema)
+                    per_row = max(batch.nbytes // batch.num_rows, 1)
+                    rows = max(min(request.batch.bytes // per_row, request.batch.rows), 1)
+            except (TidegateError, GeneratorExit):
+                self._hear_out(cursor, rows)
+                raise
+
+    def _hear_out(self, cursor: Any, rows: int) -> None:
+        """Whoever stops listening to an answer interrupts the server, which then ends the transaction."""
+        with suppress(Exception):
+            while self._is_in_transaction and cursor.arrow_batch(rows).num_rows:
+                pass
 
     def write(self, table: TableName, columns: Sequence[Column], batches: Iterator[pa.RecordBatch]) -> int:
         with self.staged(table, columns, lambda: batches) as take_over:
@@ -336,11 +357,17 @@ class SqlServerSession(Session):
     def try_lock(self, name: str) -> bool:
         return self._lock(name, 0, "Session")
 
+    def take_turns(self, table: TableName) -> None:
+        """Where readers wait for writers, two loads that read back what they wrote by a scan would wait for each other.
+        Staging is done by then."""
+        if not self.abilities.snapshot_of_statement:
+            self.lock_in_transaction(f"tidegate turn {table}")
+
     def lock_in_transaction(self, name: str) -> None:
-        if not self._lock(name, _MILLISECONDS_TO_WAIT, "Transaction"):
+        if not self._lock(name, self._longest_wait, "Transaction"):
             raise Transient(
                 f"{self._connection.display}: another run holds `{name}` for more than"
-                f" {_MILLISECONDS_TO_WAIT // 1000} seconds.",
+                f" {self._longest_wait // 1000} seconds.",
                 "The transaction was rolled back.",
                 "Run again: it completes what is missing.",
             )

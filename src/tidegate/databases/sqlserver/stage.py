@@ -160,8 +160,10 @@ class Stage:
                 self._session.execute(sql("SET IDENTITY_INSERT {table} OFF", table=table))
 
     def _drop(self, stage: TableName) -> None:
-        self._session.execute(sql("DROP TABLE IF EXISTS {stage}", stage=Name.of(stage)))
-        self._session.unlock(str(stage))
+        try:
+            self._session.execute(sql("DROP TABLE IF EXISTS {stage}", stage=Name.of(stage)))
+        finally:
+            self._session.unlock(str(stage))
 
     def _drop_those_of_the_dead(self) -> None:
         found = self._session.query(
@@ -176,7 +178,8 @@ class Stage:
         for (name,) in found:
             stage = TableName(self._name.schema, str(name))
             if self._session.try_lock(str(stage)):
-                self._drop(stage)
+                with suppress(DatabaseError):  # its bulk copy may still be at work: the next one drops it
+                    self._drop(stage)
 
 
 class _Sent:

@@ -120,9 +120,10 @@ def _from_stage(column: Column, staged: Name) -> Part:
 
 
 def create_stage(stage: TableName, table: TableName, columns: Sequence[Column]) -> Sql:
-    """The columns' own types and collations. Of a union, since a plain SELECT would hand the identity on."""
+    """The columns' own types and collations. Of a union, since a plain SELECT would hand the identity on; a schema of
+    xml documents cannot be handed on."""
     chosen: list[Part] = [
-        sql("{column} AS {name}", column=Name.of(column.name), name=Name.of(staged_name(number)))
+        sql("{column} AS {name}", column=_copied(column), name=Name.of(staged_name(number)))
         for number, column in enumerate(columns)
     ]
     return sql(
@@ -131,6 +132,11 @@ def create_stage(stage: TableName, table: TableName, columns: Sequence[Column]) 
         stage=Name.of(stage),
         table=Name.of(table),
     )
+
+
+def _copied(column: Column) -> Part:
+    name = Name.of(column.name)
+    return sql("CONVERT(xml, {name})", name=name) if bare(column.type) == "xml" else name
 
 
 def characters_lost(columns: Sequence[Column], stage: TableName) -> Sql | None:

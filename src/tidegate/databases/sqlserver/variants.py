@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from tidegate.databases.sqlserver.types import COLLATION
 from tidegate.model.names import TableName
 from tidegate.sql.text import Literal, Name, Part, Sql, raw, sql
 
@@ -56,7 +57,8 @@ def _details(name: str, value: str) -> str:
         return f"CONVERT(nvarchar(128), SQL_VARIANT_PROPERTY({value}, '{what}'))"
 
     def characters(width: int) -> str:
-        units = f"CONVERT(int, SQL_VARIANT_PROPERTY({value}, 'MaxLength')) / {width}"
+        # An empty text may say 0, which no type takes.
+        units = f"COALESCE(NULLIF(CONVERT(int, SQL_VARIANT_PROPERTY({value}, 'MaxLength')), 0), {width}) / {width}"
         return f"N'(' + CONVERT(nvarchar(10), {units}) + N') COLLATE ' + {told('Collation')}"
 
     branches = {
@@ -71,10 +73,16 @@ def _details(name: str, value: str) -> str:
 def types_staged(stage: TableName, column: str) -> Sql:
     """The types that the texts in a column of a stage begin with."""
     return sql(
-        "SELECT DISTINCT LEFT({column}, CHARINDEX(N':', {column} + N':') - 1) FROM {stage} WHERE {column} IS NOT NULL",
+        "SELECT DISTINCT LEFT({column}, {colon} - 1) FROM {stage} WHERE {column} IS NOT NULL",
         column=Name.of(column),
+        colon=_colon(Name.of(column)),
         stage=Name.of(stage),
     )
+
+
+def _colon(staged: Name) -> Sql:
+    """Where it stands. Other collations do not see one that a mark combines with."""
+    return sql("CHARINDEX(N':', ({staged} + N':') COLLATE {exact})", staged=staged, exact=raw(COLLATION))
 
 
 def is_type(text: str) -> bool:
@@ -93,9 +101,7 @@ def from_text(staged: Name, types: Sequence[str]) -> Sql:
     joined = branches[0]
     for branch in branches[1:]:
         joined = sql("{these}{one}", these=joined, one=branch)
-    return sql(
-        "CASE LEFT({staged}, CHARINDEX(N':', {staged} + N':') - 1){branches} END", staged=staged, branches=joined
-    )
+    return sql("CASE LEFT({staged}, {colon} - 1){branches} END", staged=staged, colon=_colon(staged), branches=joined)
 
 
 def _value(staged: Name, declared: str) -> Sql:
@@ -103,7 +109,7 @@ def _value(staged: Name, declared: str) -> Sql:
     assert found is not None
     name, (kind, _, collation) = found["name"], declared.partition(" COLLATE ")
     kind = _SIZE_UNTOLD.sub(lambda size: size[1] + ("(4000)" if size[1] == "nvarchar" else "(8000)"), kind)
-    text = sql("SUBSTRING({staged}, CHARINDEX(N':', {staged}) + 1, 20000)", staged=staged)
+    text = sql("SUBSTRING({staged}, {colon} + 1, 20000)", staged=staged, colon=_colon(staged))
     if collation:
         # The code page of a varchar is that of the text which it is made of.
         return sql("CONVERT({kind}, {text} COLLATE {collation})", kind=raw(kind), text=text, collation=raw(collation))

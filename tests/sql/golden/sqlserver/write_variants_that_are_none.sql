@@ -9,11 +9,11 @@ DECLARE @all nvarchar(10) = NULL;
 SELECT @all = COALESCE(@all, N'') + v FROM (VALUES (N'a'), (N'b')) AS two (v);
 SELECT d.snapshot_isolation_state, d.is_read_committed_snapshot_on, LEN(@all),
        CONVERT(int, SERVERPROPERTY('EngineEdition'))
-FROM sys.databases AS d WHERE d.database_id = DB_ID();
+FROM sys.databases AS d WHERE d.name = DB_NAME();
 -- bulk copy into [tidegate].[stage_1] with {'timeout': 0, 'column_mappings': ['c0'], 'table_lock': True, 'keep_nulls': True}
 -- then its rows:
 -- {'c0': 'x'}
 SELECT COUNT_BIG(*), COUNT_BIG([c0]) FROM [tidegate].[stage_1];
-SELECT DISTINCT LEFT([c0], CHARINDEX(N':', [c0] + N':') - 1) FROM [tidegate].[stage_1] WHERE [c0] IS NOT NULL;
+SELECT DISTINCT LEFT([c0], CHARINDEX(N':', ([c0] + N':') COLLATE Latin1_General_100_BIN2) - 1) FROM [tidegate].[stage_1] WHERE [c0] IS NOT NULL;
 DROP TABLE IF EXISTS [tidegate].[stage_1];
 EXEC sp_releaseapplock @Resource = N'tidegate 91d83825e439cf71 tidegate.stage_1', @LockOwner = N'Session', @DbPrincipal = N'public';

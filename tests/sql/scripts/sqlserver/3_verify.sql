@@ -20,8 +20,9 @@ IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION; SET TRANSACTION ISOLATION LEVEL READ CO
 
 -- at the target: tidegate look
 -- looks into the catalog, as in golden/sqlserver/session_shapes.sql
-SELECT DB_NAME() + N' on ' + COALESCE(CONVERT(nvarchar(36), d.group_database_id), @@SERVERNAME)
-FROM sys.databases AS d WHERE d.database_id = DB_ID();
+SELECT DB_NAME() + N' on ' + COALESCE(CONVERT(nvarchar(36), d.group_database_id), @@SERVERNAME,
+                                     CONVERT(nvarchar(128), SERVERPROPERTY('ServerName')))
+FROM sys.databases AS d WHERE d.name = DB_NAME();
 SELECT owner FROM [tidegate].[target];
 SELECT l.value_text, l.generation, l.kind, l.row_total, l.hash, l.text_columns, l.newest, l.columns, l.columns_id, l.stamp, l.run, l.at
 FROM [tidegate].[ledger] AS l

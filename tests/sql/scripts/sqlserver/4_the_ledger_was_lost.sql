@@ -13,8 +13,9 @@ FROM [dbo].[trades] WHERE [cob] = CONVERT(int, N'20240131') GROUP BY [cob];
 
 -- at the target: tidegate run
 -- looks into the catalog, as in golden/sqlserver/session_shapes.sql
-SELECT DB_NAME() + N' on ' + COALESCE(CONVERT(nvarchar(36), d.group_database_id), @@SERVERNAME)
-FROM sys.databases AS d WHERE d.database_id = DB_ID();
+SELECT DB_NAME() + N' on ' + COALESCE(CONVERT(nvarchar(36), d.group_database_id), @@SERVERNAME,
+                                     CONVERT(nvarchar(128), SERVERPROPERTY('ServerName')))
+FROM sys.databases AS d WHERE d.name = DB_NAME();
 SELECT owner FROM [tidegate].[target];
 DECLARE @answer int;
 EXEC @answer = sp_getapplock @Resource = N'tidegate 0123456789abcdef table dbo.trades', @LockMode = N'Exclusive', @LockOwner = N'Session', @LockTimeout = 0, @DbPrincipal = N'public';
@@ -28,8 +29,9 @@ INSERT INTO [tidegate].[runs] (run, at, report) VALUES (N'r-1', N'2024-01-31 07:
 
 -- at the target: tidegate look
 -- looks into the catalog, as in golden/sqlserver/session_shapes.sql
-SELECT DB_NAME() + N' on ' + COALESCE(CONVERT(nvarchar(36), d.group_database_id), @@SERVERNAME)
-FROM sys.databases AS d WHERE d.database_id = DB_ID();
+SELECT DB_NAME() + N' on ' + COALESCE(CONVERT(nvarchar(36), d.group_database_id), @@SERVERNAME,
+                                     CONVERT(nvarchar(128), SERVERPROPERTY('ServerName')))
+FROM sys.databases AS d WHERE d.name = DB_NAME();
 SELECT owner FROM [tidegate].[target];
 SELECT l.value_text, l.generation, l.kind, l.row_total, l.hash, l.text_columns, l.newest, l.columns, l.columns_id, l.stamp, l.run, l.at
 FROM [tidegate].[ledger] AS l
@@ -57,13 +59,13 @@ EXEC @answer = sp_getapplock @Resource = N'tidegate 0123456789abcdef tidegate.st
 SELECT @answer;
 IF SCHEMA_ID(N'tidegate') IS NULL EXEC(N'CREATE SCHEMA [tidegate]');
 CREATE TABLE [tidegate].[stage_1] ([c0] int NULL, [c1] int NULL, [c2] nvarchar(max) NULL);
--- looks into the catalog, as in golden/sqlserver/session_shapes.sql
 -- rows into the stage
 SELECT COUNT_BIG(*), COUNT_BIG([c0]), COUNT_BIG([c1]), COUNT_BIG([c2]) FROM [tidegate].[stage_1];
 BEGIN TRANSACTION;
 DECLARE @answer int;
 EXEC @answer = sp_getapplock @Resource = N'tidegate 0123456789abcdef value dbo.trades 20240131', @LockMode = N'Exclusive', @LockOwner = N'Transaction', @LockTimeout = 300000, @DbPrincipal = N'public';
 SELECT @answer;
+-- looks into the catalog, as in golden/sqlserver/session_shapes.sql
 SELECT run FROM [tidegate].[locks] WHERE table_name = N'dbo.trades';
 SELECT generation, kind, row_total, hash, text_columns, newest, columns, columns_id, stamp, run, at
 FROM [tidegate].[ledger] WHERE table_name = N'dbo.trades' AND value_text = N'20240131' ORDER BY generation DESC;
