@@ -98,6 +98,21 @@ def test_a_target_that_is_there_already_is_loaded_and_stays_guarded(
     assert target.ask("SELECT MAX(id) FROM with_identity")[0][0] > 3, "the server still counts by itself"
 
 
+def test_texts_that_a_literal_or_a_driver_could_change_arrive(
+    source: SqlServerWitness, target: SqlServerWitness, tmp_path: Path
+):
+    """A backslash at the end of a line; the character that stands for what is none."""
+    texts = ["a\\\nb", "a\\\r\nb", "\\", "\N{REPLACEMENT CHARACTER}"]
+    source.do("CREATE TABLE texts (cobid int, id int, note nvarchar(20))")
+    for number, text in enumerate(texts):
+        source.do("INSERT INTO texts VALUES (1, %s, CONVERT(nvarchar(max), %s) + %s)", number, text[:2], text[2:])
+    assert [row[2] for row in source.ask(SEEN.format("texts"))] == texts
+
+    project(source, target, tmp_path, {"texts": "texts"}).run()
+
+    assert [row[2] for row in target.ask(SEEN.format("texts"))] == texts
+
+
 def test_what_counts_by_itself_is_never_updated(source: SqlServerWitness, target: SqlServerWitness, tmp_path: Path):
     target.do("CREATE TABLE numbered (cobid int, id int IDENTITY(1, 1), note nvarchar(20))")
     settings = {"numbered": {"kind": "static", "primary_keys": ["note"]}}

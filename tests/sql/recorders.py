@@ -198,6 +198,7 @@ class SqlServerRecorder(Recorder):
 
     def __init__(self, *, lock_is_free: bool = True, **rest: Any):
         super().__init__(**rest)
+        self._arrow: list[Any] = list(self._answers.pop("in Arrow", []))
         self._answers[self.asks_for_lock] = [(0 if lock_is_free else -1,)]
 
     def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,7 +213,7 @@ class SqlServerRecorder(Recorder):
             execute=lambda text: answered.append(self.note(text)),
             fetchall=lambda: answered[-1],
             fetchone=lambda: answered[-1][0],
-            arrow_batch=lambda rows: SimpleNamespace(num_rows=0),
+            arrow_batch=lambda rows: self._arrow.pop(0) if self._arrow else SimpleNamespace(num_rows=0),
             bulkcopy_arrow=self._copy,
             nextset=lambda: False,
             description=[("column",)],

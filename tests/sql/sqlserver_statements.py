@@ -10,12 +10,13 @@ import pyarrow as pa
 from sql.statements import COBID, ODD, TEXTS, Statement, counts, in_transaction, own, read, write
 from tidegate.databases.sqlserver.types import holds
 from tidegate.errors import Transient, Unsupported, ValueProblem
-from tidegate.interfaces import Session
+from tidegate.interfaces import ReadRequest, Session
 from tidegate.model.columns import Column
 from tidegate.model.types import Type
 from tidegate.model.values import Kind, Value
 from tidegate.rows.arrow import arrow_type
 from tidegate.sql import marks, partitions
+from tidegate.sql.text import Sql
 
 CODE_PAGE = "varchar(20) COLLATE Latin1_General_CI_AS"
 
@@ -88,6 +89,13 @@ def write_typed(session: Session, *columns: Column) -> None:
     session.write(ODD, columns, iter([pa.RecordBatch.from_arrays(arrays, names=[one.name for one in columns])]))
 
 
+HALF = pa.record_batch({"note": ["\N{REPLACEMENT CHARACTER}", "x"]})
+
+
+def read_texts(session: Session, rows: Sql | None) -> None:
+    list(session.read(ReadRequest(ODD, (typed("note", "nvarchar(20)"),), rows)))
+
+
 VALUES = (
     ("tinyint", Value.of(7, Kind.INTEGER)),
     ("datetime", Value.of("2024-01-31 10:00:00.003", Kind.TIMESTAMP)),
@@ -141,6 +149,14 @@ SQLSERVER: dict[str, Statement] = {
     "session_is_open": Statement(lambda session: session.is_open),
     "read_every_type_of_its_own": Statement(lambda session: read(session, *EVERY_TYPE)),
     "read_every_type_of_its_own_as_text": Statement(lambda session: read(session, *EVERY_TYPE, as_text=True)),
+    "read_what_may_be_half_of_a_character": Statement(
+        lambda session: read_texts(session, None), answers={"in Arrow": [HALF], "NCHAR(65533)": [(1,)]}
+    ),
+    "read_half_of_a_character": Statement(
+        lambda session: read_texts(session, partitions.of_value(typed("id", "int"), Value.of(7, Kind.INTEGER))),
+        answers={"in Arrow": [HALF], "NCHAR(65533)": [(0,)]},
+        raises=ValueProblem,
+    ),
     "read_instant_back": Statement(lambda session: read(session, typed("at", "datetimeoffset(6)", Type("instant", 6)))),
     "write_every_type_of_its_own": Statement(
         lambda session: write_typed(session, *(one for one in EVERY_TYPE if one.type != "timestamp")),

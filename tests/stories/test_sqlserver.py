@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Any
 
+import pymssql
 import pytest
 
 from conformance.servers import sqlserver
@@ -19,10 +20,10 @@ from kit.processes import wait_until
 from kit.project import FIVE_DAYS, Stories, Story, database_on
 from kit.sides import ask, sessions_of
 from kit.summary import GAPS, RAN
+from stories import test_databases
 from stories.test_databases import (
     run_until_killed,
     test_a_column_comes_and_another_grows,
-    test_a_null_that_the_target_refuses_is_told_before_and_named,
     test_a_second_run_is_told_who_holds_the_table,
     test_day_after_day,
     test_the_ledger_may_be_lost_too,
@@ -32,7 +33,6 @@ from stories.test_databases import (
 
 __all__ = [
     "test_a_column_comes_and_another_grows",
-    "test_a_null_that_the_target_refuses_is_told_before_and_named",
     "test_a_second_run_is_told_who_holds_the_table",
     "test_day_after_day",
     "test_the_ledger_may_be_lost_too",
@@ -80,6 +80,17 @@ def stories(server: Any, request: pytest.FixtureRequest, tmp_path_factory: pytes
 @pytest.fixture(params=PAIRS, ids=" to ".join)
 def story(stories: Stories, request: pytest.FixtureRequest) -> Story:
     return stories(*request.param)
+
+
+def test_a_null_that_the_target_refuses_is_told_before_and_named(story: Story, request: pytest.FixtureRequest):
+    try:
+        test_databases.test_a_null_that_the_target_refuses_is_told_before_and_named(story)
+    except pymssql.Error as problem:
+        if "not currently supported" not in str(problem):
+            raise
+        missing = "ALTER COLUMN ... NOT NULL: a compatible server has none"
+        request.config.stash[GAPS][missing] += 1
+        pytest.skip(missing)
 
 
 @pytest.mark.skipif(not processes.CAN_SEE, reason="finds processes through /proc")

@@ -24,6 +24,8 @@ from tidegate.errors import NotNative, ValueProblem
 from tidegate.model.columns import Column
 from tidegate.rows.hexadecimal import hex_from_bytes
 
+REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+_IN_UTF16 = ("nvarchar", "nchar", "ntext", "sql_variant")
 _FRACTIONS = ("time", "datetime2", "datetime", "datetimeoffset")
 _LONGEST_MOMENT = 50
 _DAY = r"(000[1-9]|00[1-9]\d|0[1-9]\d\d|[1-9]\d{3})-\d\d-\d\d"
@@ -51,6 +53,16 @@ def decoded(batch: pa.RecordBatch, columns: Sequence[Column], schema: pa.Schema)
         _decoded(array, column, field) for array, column, field in zip(batch.columns, columns, schema, strict=True)
     ]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def with_replacement(batch: pa.RecordBatch, columns: Sequence[Column]) -> list[int]:
+    """Of each column how many texts hold U+FFFD, which may stand for something else."""
+    return [
+        pc.sum(pc.match_substring(array, REPLACEMENT)).as_py() or 0
+        if pa.types.is_string(array.type) and bare(column.type) in _IN_UTF16
+        else 0
+        for array, column in zip(batch.columns, columns, strict=True)
+    ]
 
 
 def _decoded(array: pa.Array, column: Column, field: pa.Field) -> pa.Array:

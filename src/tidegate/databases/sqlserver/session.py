@@ -55,7 +55,6 @@ _NO_BULK_COPIES = (
     "this server does not tell the driver the columns of a table, which a bulk copy begins with: rows come by INSERT,"
     " which is slower"
 )
-_FIRST_FETCH = 256
 
 # Pooled connections would keep locks and settings of a session that was closed.
 mssql_python.pooling(enabled=False)
@@ -78,7 +77,7 @@ class SqlServerSession(Session):
         lock_timeout: int,
     ) -> None:
         self.database = database
-        self._connection, self._read_only, self._is_in_transaction = database.connection, read_only, False
+        self._connection, self._read_only, self.is_in_transaction = database.connection, read_only, False
         # A lock that is not had is told by the server, before the driver gives the question up.
         given_up = math.ceil(query_timeout) * 1000 - 500 if query_timeout else sys.maxsize
         self._longest_wait, lock_timeout = (min(wait, given_up) for wait in (_MILLISECONDS_TO_WAIT, lock_timeout))
@@ -169,14 +168,14 @@ class SqlServerSession(Session):
     @contextmanager
     def transaction(self) -> Iterator[None]:
         self._done("BEGIN TRANSACTION")
-        self._is_in_transaction = True
+        self.is_in_transaction = True
         try:
             yield
         except BaseException:
             self._roll_back()
             raise
         finally:
-            self._is_in_transaction = False
+            self.is_in_transaction = False
         try:
             self._ran("COMMIT TRANSACTION")
         except Exception as problem:
@@ -282,27 +281,11 @@ class SqlServerSession(Session):
     # Rows
 
     def read(self, request: ReadRequest) -> Iterator[pa.RecordBatch]:
-        from tidegate.databases.sqlserver.rows import decoded
-        from tidegate.rows.arrow import arrow_schema
+        from tidegate.databases.sqlserver.reading import batches
 
-        schema = arrow_schema(request.columns, request.text_columns)
         with self._translated(), self._driver.cursor() as cursor:
             cursor.execute(render(select_rows(request), DIALECT))
-            rows = min(_FIRST_FETCH, request.batch.rows)
-            try:
-                while (batch := cursor.arrow_batch(rows)).num_rows:
-                    yield decoded(batch, request.columns, schema)
-                    per_row = max(batch.nbytes // batch.num_rows, 1)
-                    rows = max(min(request.batch.bytes // per_row, request.batch.rows), 1)
-            except (TidegateError, GeneratorExit):
-                self._hear_out(cursor, rows)
-                raise
-
-    def _hear_out(self, cursor: Any, rows: int) -> None:
-        """Whoever stops listening to an answer interrupts the server, which then ends the transaction."""
-        with suppress(Exception):
-            while self._is_in_transaction and cursor.arrow_batch(rows).num_rows:
-                pass
+            yield from batches(self, cursor, request)
 
     def write(self, table: TableName, columns: Sequence[Column], batches: Iterator[pa.RecordBatch]) -> int:
         with self.staged(table, columns, lambda: batches) as take_over:

@@ -52,6 +52,20 @@ def _selected(column: Column, as_text: bool) -> Part:
     return name
 
 
+def count_replacements(request: ReadRequest, columns: Sequence[Column]) -> Sql:
+    """Of each column how many texts really hold U+FFFD."""
+    counts: list[Part] = [
+        sql(
+            "COUNT_BIG(CASE WHEN CHARINDEX(NCHAR(65533) COLLATE {exact}, {text} COLLATE {exact}) > 0 THEN 1 END)",
+            exact=raw(COLLATION),
+            text=sql("CONVERT(nvarchar(max), {name})", name=Name.of(column.name)),
+        )
+        for column in columns
+    ]
+    query = sql("SELECT {counts} FROM {table}", counts=counts, table=Name.of(request.table))
+    return query if request.rows is None else sql("{query} WHERE {rows}", query=query, rows=request.rows)
+
+
 def distinct_values(table: TableName, column: Column, limit: int) -> Sql:
     """Every value, by reading the table once."""
     return sql(
