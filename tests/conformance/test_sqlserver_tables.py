@@ -92,6 +92,10 @@ def test_a_target_that_is_there_already_is_loaded_and_stays_guarded(
     assert report.rows_loaded == 3 * len(TARGETS)
     assert {name: target.ask(SEEN.format(name)) for name in TARGETS} == dict.fromkeys(TARGETS, ROWS)
     assert "triggers fire on the target: hear" in notices["with_trigger"]
+    assert (
+        "its server partitions it by by_cob (RANGE RIGHT of cobid, 3 partitions), the last of which takes all from 3 on"
+        in notices["with_partitions"]
+    )
     assert target.ask("SELECT SUM(rows) FROM heard") == [(3,)], "INSERT ... SELECT fires triggers"
     assert target.ask("SELECT is_disabled, is_not_trusted FROM sys.foreign_keys") == [(False, False)]
     target.do("INSERT INTO with_identity (cobid, note) VALUES (3, 'new')")

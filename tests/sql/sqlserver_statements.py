@@ -117,6 +117,15 @@ SQLSERVER: dict[str, Statement] = {
         answers={"dm_db_log_space_usage": [("FULL", 1024, 100)], "database_files": [(4096, 1000, 1)]},
     ),
     "session_remarks": Statement(lambda session: session.remarks()),
+    "session_shapes_of_partitioned_tables": Statement(
+        lambda session: session.shapes([ODD]),
+        answers={
+            "INFORMATION_SCHEMA.TABLES": [(ODD.schema, ODD.name, 7)],
+            "SELECT c.object_id, c.name": [(7, "cob", "int", 4, 10, 0, None, *[False] * 6, None, 0)],
+            "'partitioned_by'": [(7, "partitioned_by", "RANGE (cob)")],
+            "FROM sys.partition_functions": [],
+        },
+    ),
     "session_shapes_of_synapse": Statement(
         lambda session: session.shapes([ODD]),
         answers={

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sql.recorders import SqlServerRecorder
-from tidegate.databases.sqlserver import catalog
+from tidegate.databases.sqlserver import catalog, layout
 from tidegate.databases.sqlserver.types import spelled
 from tidegate.model.columns import Shape
 from tidegate.model.names import TableName
@@ -91,3 +91,23 @@ def test_a_login_that_may_not_see_every_table_is_told_so():
 
 def test_a_table_without_a_word_on_rights_may_not_be_read():
     assert not shape(column("a"), rights=(8, 1, 1, 1)).readable
+
+
+@pytest.mark.parametrize(
+    ("function", "told"),
+    [
+        (
+            (7, "pf", True, 13, "cob", "20240901"),
+            "(RANGE RIGHT of cob, 13 partitions), the last of which takes all from",
+        ),
+        (
+            (7, "pf", False, 13, "cob", "20240831"),
+            "(RANGE LEFT of cob, 13 partitions), the last of which takes all after",
+        ),
+        ((7, "pf", True, 1, "cob", None), "(RANGE RIGHT of cob, 1 partitions)"),
+    ],
+)
+def test_how_the_server_partitions_a_table_is_told(function: tuple[object, ...], told: str):
+    (remark, *others) = layout.remarks([function], [(7, "ix_name"), (8, "ix_other")])[7]
+    assert told in remark
+    assert others == ["its index ix_name is not aligned with its partitions"]

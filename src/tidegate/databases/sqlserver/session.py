@@ -19,12 +19,13 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import mssql_python
 
-from tidegate.databases.sqlserver import catalog
+from tidegate.databases.sqlserver import catalog, layout
 from tidegate.databases.sqlserver.dialect import DIALECT
 from tidegate.databases.sqlserver.failures import NO_ROOM_IN_COLUMN, is_lost, not_taken, ours, unreachable
 from tidegate.databases.sqlserver.statements import distinct_values, select_rows, sought_values
@@ -231,8 +232,17 @@ class SqlServerSession(Session):
                 "Name an SQL Server, a Managed Instance or an Azure SQL Database.",
             )
         consistent = can.snapshot_of_transaction or can.snapshot_of_statement
-        found = catalog.shapes(asked, *answers, consistent=consistent)
+        found = self._with_layouts(catalog.shapes(asked, *answers, consistent=consistent), numbers)
         return {name: found[there] for name, there in real.items() if there in found}
+
+    def _with_layouts(self, found: dict[TableName, Shape], numbers: dict[TableName, int]) -> dict[TableName, Shape]:
+        partitioned = {numbers[name]: name for name, shape in found.items() if shape.partitioned_by}
+        if not partitioned:
+            return found
+        told = layout.remarks(*map(self.query, layout.questions(partitioned)))
+        shapes = {name: found[name] for number, name in partitioned.items() if number in told}
+        more = {name: told[numbers[name]] for name in shapes}
+        return found | {name: replace(one, remarks=(*one.remarks, *more[name])) for name, one in shapes.items()}
 
     def existing(self, names: Sequence[TableName]) -> set[TableName]:
         return set(spelled(names, catalog.numbered(self.query, names)))
