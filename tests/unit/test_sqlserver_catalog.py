@@ -54,6 +54,24 @@ def test_a_history_and_a_capture_are_told():
     assert "CDC" in found.remarks[1]
 
 
+@pytest.mark.parametrize(
+    ("fact", "value", "told"),
+    [
+        ("is_published", "", "sent to its subscribers"),
+        ("is_tracked", "", "its changes are tracked"),
+        ("bound_views", "v_daily", "views are bound to it: v_daily"),
+        ("not_trusted", "CK_amount", "not tried on what was there before: CK_amount"),
+    ],
+)
+def test_what_surrounds_a_table_is_told(fact: str, value: str, told: str):
+    assert told in shape(column("a"), facts=((7, fact, value),)).remarks[0]
+
+
+def test_an_external_table_is_no_target():
+    assert shape(column("a")).transactional
+    assert not shape(column("a"), facts=((7, "is_external", ""),)).transactional
+
+
 def test_a_set_of_sparse_columns_is_not_written():
     found = shape(column("colour"), column("all_of_them", is_set=True))
     assert [one.name for one in found.columns if one.generated] == ["all_of_them"]

@@ -89,6 +89,23 @@ SELECT t.object_id, 'in_memory', N'' FROM sys.tables AS t WHERE t.object_id IN (
 UNION ALL
 SELECT t.parent_id, 'instead', N'' FROM sys.triggers AS t
 WHERE t.parent_id IN ({tables}) AND t.is_disabled = 0 AND t.is_instead_of_trigger = 1
+UNION ALL
+SELECT t.object_id, 'is_published', N'' FROM sys.tables AS t
+WHERE t.object_id IN ({tables}) AND (t.is_replicated = 1 OR t.is_merge_published = 1)
+UNION ALL
+SELECT t.object_id, 'is_external', N'' FROM sys.tables AS t WHERE t.object_id IN ({tables}) AND t.is_external = 1
+UNION ALL
+SELECT t.object_id, 'is_tracked', N'' FROM sys.change_tracking_tables AS t WHERE t.object_id IN ({tables})
+UNION ALL
+SELECT d.referenced_id, 'bound_views', OBJECT_NAME(d.referencing_id) FROM sys.sql_expression_dependencies AS d
+JOIN sys.sql_modules AS m ON m.object_id = d.referencing_id AND m.is_schema_bound = 1
+WHERE d.referenced_id IN ({tables})
+UNION ALL
+SELECT k.parent_object_id, 'not_trusted', k.name FROM sys.check_constraints AS k
+WHERE k.parent_object_id IN ({tables}) AND k.is_not_trusted = 1 AND k.is_disabled = 0
+UNION ALL
+SELECT f.parent_object_id, 'not_trusted', f.name FROM sys.foreign_keys AS f
+WHERE f.parent_object_id IN ({tables}) AND f.is_not_trusted = 1 AND f.is_disabled = 0
 """
 _RIGHTS = """
 SELECT {number}, CONVERT(int, HAS_PERMS_BY_NAME({name}, 'OBJECT', 'SELECT')),
@@ -118,6 +135,10 @@ _REMARKS = {
     "has_history": "it keeps a history of its rows: each load adds the rows that it replaces to it",
     "is_captured": "its changes are captured (CDC): each load is captured as deletions and insertions",
     "in_memory": "it is kept in memory: loads need MEMORY_OPTIMIZED_ELEVATE_TO_SNAPSHOT of its database to be on",
+    "is_published": "it is published: each load is sent to its subscribers",
+    "is_tracked": "its changes are tracked: each load stands there as deletions and insertions",
+    "bound_views": "it cannot be altered while views are bound to it: {}",
+    "not_trusted": "constraints hold for loads, and were not tried on what was there before: {}",
     "instead": "a trigger of it acts instead of the statement: what it makes of a load is compared with what was sent",
 }
 # May a read see one moment of the database? Does a variable add up over rows, as a bulk copy needs it?
@@ -269,7 +290,8 @@ def _shape(
         cascades_to=told.get("cascades_to", ()),
         partitioned_by=", ".join(told.get("partitioned_by", ())),
         reads_consistently=consistent,
-        remarks=tuple(remark for fact, remark in _REMARKS.items() if fact in told),
+        transactional="is_external" not in told,
+        remarks=tuple(remark.format(", ".join(told[fact])) for fact, remark in _REMARKS.items() if fact in told),
     )
 
 

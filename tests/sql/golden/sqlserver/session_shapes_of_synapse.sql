@@ -42,7 +42,24 @@ UNION ALL
 SELECT t.object_id, 'in_memory', N'' FROM sys.tables AS t WHERE t.object_id IN (7) AND t.is_memory_optimized = 1
 UNION ALL
 SELECT t.parent_id, 'instead', N'' FROM sys.triggers AS t
-WHERE t.parent_id IN (7) AND t.is_disabled = 0 AND t.is_instead_of_trigger = 1;
+WHERE t.parent_id IN (7) AND t.is_disabled = 0 AND t.is_instead_of_trigger = 1
+UNION ALL
+SELECT t.object_id, 'is_published', N'' FROM sys.tables AS t
+WHERE t.object_id IN (7) AND (t.is_replicated = 1 OR t.is_merge_published = 1)
+UNION ALL
+SELECT t.object_id, 'is_external', N'' FROM sys.tables AS t WHERE t.object_id IN (7) AND t.is_external = 1
+UNION ALL
+SELECT t.object_id, 'is_tracked', N'' FROM sys.change_tracking_tables AS t WHERE t.object_id IN (7)
+UNION ALL
+SELECT d.referenced_id, 'bound_views', OBJECT_NAME(d.referencing_id) FROM sys.sql_expression_dependencies AS d
+JOIN sys.sql_modules AS m ON m.object_id = d.referencing_id AND m.is_schema_bound = 1
+WHERE d.referenced_id IN (7)
+UNION ALL
+SELECT k.parent_object_id, 'not_trusted', k.name FROM sys.check_constraints AS k
+WHERE k.parent_object_id IN (7) AND k.is_not_trusted = 1 AND k.is_disabled = 0
+UNION ALL
+SELECT f.parent_object_id, 'not_trusted', f.name FROM sys.foreign_keys AS f
+WHERE f.parent_object_id IN (7) AND f.is_not_trusted = 1 AND f.is_disabled = 0;
 SELECT 7, CONVERT(int, HAS_PERMS_BY_NAME(N'[sales]."odd ""orders"" `of` [x] {y} 100%"', 'OBJECT', 'SELECT')),
        COALESCE(HAS_PERMS_BY_NAME(N'[sales]."odd ""orders"" `of` [x] {y} 100%"', 'OBJECT', 'UNMASK'),
                 HAS_PERMS_BY_NAME(QUOTENAME(DB_NAME()), 'DATABASE', 'UNMASK')),
