@@ -151,10 +151,6 @@ class Database(ABC):
     @abstractmethod
     def drop_stage(self, stage: TableName) -> Sql: ...
 
-    def count_stage(self, stage: TableName) -> Sql | None:
-        """Lets the server look at what a stage holds; None where it does so by itself."""
-        return None
-
     def grants_to_read(self, tables: Sequence[TableName]) -> list[Sql]:
         """What an administrator runs so that this login may be a source of these tables. Nothing where logins have no
         rights of their own."""
@@ -295,17 +291,6 @@ class Session(ABC):
         finally:
             with suppress(DatabaseError):  # a connection that is lost takes it along
                 self.execute(self.database.drop_stage(stage))
-
-    @contextmanager
-    def stage_to_join(
-        self, table: TableName, columns: Sequence[Column], batches: Iterator[pa.RecordBatch]
-    ) -> Iterator[TableName]:
-        """A stage that rows of the table change or leave by: a server that plans by what it knows of one is told."""
-        with self.stage(table, columns, batches) as stage:
-            counted = self.database.count_stage(stage)
-            if counted is not None:
-                self.execute(counted)
-            yield stage
 
     def _fill(
         self, stage: TableName, table: TableName, columns: Sequence[Column], batches: Iterator[pa.RecordBatch]

@@ -153,7 +153,7 @@ def stage_changes(session: Session) -> None:
     batch = pa.record_batch(
         {"a": pa.array([7, 8], pa.int32()), "b": pa.array(["it's", ""]), "c": pa.array([b"x", None])}
     )
-    with session.stage_to_join(ODD, [cobid, note, code], iter([batch])) as stage:
+    with session.stage(ODD, [cobid, note, code], iter([batch])) as stage:
         session.execute(staged.update_staged(ODD, stage, [cobid, note], [code]))
         session.execute(staged.delete_staged(ODD, stage, [cobid, note]))
         read(session, cobid, note, rows=staged.with_partner(stage, [cobid, note]))

@@ -141,10 +141,10 @@ class _Change:
         if self._again or (work.deletes and found.gone.num_rows):
             gone = found.gone.to_batches() if work.deletes else []
             again = picked(batches(), found.changed, work.keys) if self._again else ()
-            self._leaving = stages.enter_context(session.stage_to_join(table, keys, chain(gone, again)))
+            self._leaving = stages.enter_context(session.stage(table, keys, chain(gone, again)))
         if found.changed.any() and not self._again:
             rows = picked(batches(), found.changed, names)
-            self._changed = stages.enter_context(session.stage_to_join(table, [*keys, *work.other_columns], rows))
+            self._changed = stages.enter_context(session.stage(table, [*keys, *work.other_columns], rows))
         own = [column.name for column in work.request.columns]
         coming = found.fresh | found.changed if self._again else found.fresh
         self._insert = stages.enter_context(

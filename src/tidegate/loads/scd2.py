@@ -291,7 +291,7 @@ class _Change:
         if decision.changed.any():
             rows = picked(coming_rows(), decision.changed, [*group, *others])
             self._changed = self._stages.enter_context(
-                self._session.stage_to_join(work.request.table, work.columns([*group, *others]), rows)
+                self._session.stage(work.request.table, work.columns([*group, *others]), rows)
             )
         self._others = others
         again = np.concatenate([decision.rewritten, decision.gone])
@@ -332,7 +332,7 @@ class _Change:
             None if ends is None else ends.take(pa.array(places)),
             self._form,
         )
-        return self._stages.enter_context(self._session.stage_to_join(request.table, columns, iter([batch])))
+        return self._stages.enter_context(self._session.stage(request.table, columns, iter([batch])))
 
     @property
     def _validity(self) -> list[str]:
@@ -347,7 +347,7 @@ class _Change:
         each = named.group_by(group).aggregate([]).select(group)
         batches = iter(each.combine_chunks().to_batches())
         return self._stages.enter_context(
-            self._session.stage_to_join(self._work.request.table, self._work.columns(group), batches)
+            self._session.stage(self._work.request.table, self._work.columns(group), batches)
         )
 
     def _written_again(self) -> Iterator[pa.RecordBatch]:

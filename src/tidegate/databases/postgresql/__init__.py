@@ -111,10 +111,6 @@ class Postgresql(Database):
     def drop_stage(self, stage: TableName) -> Sql:
         return sql("DROP TABLE IF EXISTS {stage}", stage=Name.of(stage))
 
-    def count_stage(self, stage: TableName) -> Sql:
-        """Nobody else looks at a temporary table: a large target would be hashed to be joined with a few rows of it."""
-        return sql("ANALYZE {stage}", stage=Name.of(stage))
-
     def grants_to_read(self, tables: Sequence[TableName]) -> list[Sql]:
         login = Name.of(self.connection.user or "the_login")
         schemas = sorted({table.schema for table in tables})
