@@ -12,6 +12,7 @@ from tidegate.databases.sqlserver.types import holds
 from tidegate.errors import Transient, Unsupported, ValueProblem
 from tidegate.interfaces import ReadRequest, Session
 from tidegate.model.columns import Column
+from tidegate.model.names import TableName
 from tidegate.model.types import Type
 from tidegate.model.values import Kind, Value
 from tidegate.rows.arrow import arrow_type
@@ -142,6 +143,18 @@ SQLSERVER: dict[str, Statement] = {
         lambda session: write_typed(session, typed("v", "sql_variant")),
         answers={"SELECT DISTINCT LEFT": [("int",), ("int; DROP TABLE x",)]},
         raises=ValueProblem,
+    ),
+    "session_take_turns": Statement(
+        lambda session: in_transaction(session, lambda: session.take_turns(TableName("dbo", "t")))
+    ),
+    "session_take_no_turns": Statement(
+        lambda session: in_transaction(session, lambda: session.take_turns(TableName("dbo", "t"))),
+        answers={"d.snapshot_isolation_state": [(1, 1, 2, 3)]},
+    ),
+    "stage_of_documents": Statement(
+        lambda session: session.execute(
+            session.database.create_stage(TableName("", "#stage"), ODD, [typed("id", "int"), typed("doc", "xml")])
+        )
     ),
     "session_identity_of_group": Statement(lambda session: session.identity()),
     "session_export_snapshot_not_allowed": Statement(

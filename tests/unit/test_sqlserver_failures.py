@@ -86,3 +86,27 @@ def test_what_to_look_at_when_there_is_no_connection(text: str, remedy: str):
 def test_a_lost_connection_is_told_from_a_refusal():
     assert is_lost(said("TCP Provider: An existing connection was forcibly closed"))
     assert not is_lost(said("Invalid object name 'dbo.t'."))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Database 'uat' on server 'x' is not currently available. Please retry the connection later.",
+        "The service is currently busy. Retry the request after 10 seconds.",
+        "Cannot process request. Not enough resources to process request.",
+        "The database is participating in an availability group and is currently not accessible for queries.",
+    ],
+)
+def test_a_server_that_will_be_back_may_be_tried_again(text: str):
+    problem = unreachable(said(text), PLACE)
+    assert type(problem) is Transient
+    assert "s3cret" not in str(problem)
+
+
+@pytest.mark.parametrize(
+    ("number", "kind"), [(41302, Transient), (2760, DatabaseError)], ids=["conflict in memory", "no such schema"]
+)
+def test_numbers_of_rarer_errors(number: int, kind: type[Exception]):
+    problem = ours(said("The statement was refused."), number, PLACE)
+    assert type(problem) is kind
+    assert ("tidegate grants" in problem.remedy) is (number == 2760)
