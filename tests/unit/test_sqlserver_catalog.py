@@ -122,7 +122,7 @@ def test_a_table_without_a_word_on_rights_may_not_be_read():
             (7, "pf", False, 13, "cob", "20240831"),
             "(RANGE LEFT of cob, 13 partitions), the last of which takes all after",
         ),
-        ((7, "pf", True, 1, "cob", None), "(RANGE RIGHT of cob, 1 partitions)"),
+        ((7, "pf", True, 1, "cob", None), "(RANGE RIGHT of cob, 1 partition)"),
     ],
 )
 def test_how_the_server_partitions_a_table_is_told(function: tuple[object, ...], told: str):

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import nullcontext
 
 import pyarrow as pa
 import pytest
 
 from sql.recorders import SqlServerRecorder
-from tidegate.databases.sqlserver import stage
+from tidegate.databases.sqlserver import SqlServer, stage
 from tidegate.databases.sqlserver.types import holds
 from tidegate.errors import DatabaseError
+from tidegate.interfaces import ReadRequest
 from tidegate.model.columns import Column
 from tidegate.model.names import TableName
+from tidegate.sql.staged import update_staged
+from tidegate.sql.text import render
 
 COLUMNS = [Column(name, kind, holds(kind).rests_as, holds=holds(kind)) for name, kind in (("id", "int"), ("n", "int"))]
 
@@ -51,6 +55,27 @@ def test_the_shapes_of_no_tables_ask_nothing(server: Server):
         server.sent.clear()
         assert session.shapes([]) == {}
     assert server.sent == []
+
+
+@pytest.mark.parametrize("is_open", [True, False], ids=["in a transaction", "outside of one"])
+def test_an_answer_is_heard_out_where_giving_it_up_would_end_a_transaction(
+    is_open: bool, monkeypatch: pytest.MonkeyPatch
+):
+    server = Server(answers={"in Arrow": [rows(1), rows(1), rows(1)]})
+    server.install(monkeypatch)
+    with server.database.connect("test") as session, session.transaction() if is_open else nullcontext():
+        for _ in session.read(ReadRequest(TableName("dbo", "t"), tuple(COLUMNS))):
+            break
+        assert len(server._arrow) == (0 if is_open else 2)
+
+
+def test_an_update_leaves_what_counts_by_itself_and_the_places_of_the_others():
+    key, *others = (Column(name, "int", "int32", identity=name == "number") for name in ("id", "number", "n"))
+    table = TableName("dbo", "t")
+    statement = update_staged(table, TableName("", "#s"), [key], others, identity=SqlServer.updates_identity)
+    assert "SET [n] = s.[tidegate_2] FROM" in render(statement, SqlServer.dialect)
+    kept = update_staged(table, TableName("", "#s"), [key], others)
+    assert "SET [number] = s.[tidegate_1], [n] = s.[tidegate_2] FROM" in render(kept, SqlServer.dialect)
 
 
 def test_few_rows_are_inserted_and_many_are_copied(server: Server, monkeypatch: pytest.MonkeyPatch):

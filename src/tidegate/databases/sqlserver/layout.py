@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from tidegate.model.names import counted
 from tidegate.sql.text import Literal, Sql, sql
 
 _FUNCTIONS = """
@@ -60,6 +61,6 @@ def remarks(functions: Sequence[Any], not_aligned: Sequence[Any]) -> dict[int, t
 
 def _told(name: str, is_right: bool, partitions: int, column: str, last: str | None) -> str:
     side = "RIGHT" if is_right else "LEFT"
-    told = f"its server partitions it by {name} (RANGE {side} of {column}, {partitions:,} partitions)"
+    told = f"its server partitions it by {name} (RANGE {side} of {column}, {counted(partitions, 'partition')})"
     rest = f"from {last} on" if is_right else f"after {last}"
     return told if last is None else f"{told}, the last of which takes all {rest}"
