@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tidegate.errors import LakeError
+from kit.one_process import OneProcess
+from tidegate.errors import LakeError, SparkUnavailable
 from tidegate.spark.engine import Engine
 from tidegate.spark.slices import Facts, Nearby, _reason, _Told, run_slices
 from tidegate.spark.worker import Worker
@@ -66,7 +70,9 @@ class Counted:
         return {"rows": self.number}
 
 
-def moved(slices: Sequence[Counted], workspace: Path) -> dict[int, Facts]:
+def moved(
+    slices: Sequence[Counted], workspace: Path, mover: Nearby | None = None, at_once: int = 4
+) -> dict[int, Facts]:
     found: dict[int, Facts] = {}
 
     def finished(number: int, facts: Facts) -> None:
@@ -74,7 +80,7 @@ def moved(slices: Sequence[Counted], workspace: Path) -> dict[int, Facts]:
         assert threading.current_thread() is threading.main_thread()
         found[number] = facts
 
-    run_slices(Nearby(), slices, workspace, finished)
+    run_slices(mover or Nearby(), slices, workspace, finished, at_once=at_once)
     return found
 
 
@@ -111,6 +117,87 @@ def test_what_was_left_behind_is_told_once_and_no_failure_before_its_last_attemp
 def test_slices_run_beside_each_other(tmp_path: Path):
     both = threading.Barrier(2)  # neither goes on before the other has begun
     assert len(moved([Counted(0, both), Counted(1, both)], tmp_path)) == 2
+
+
+# Until Spark is there
+
+
+class Timed(Counted):
+    """A slice that tells when it runs, and lets Spark arrive after some of them. Spark's copies cannot: it is there."""
+
+    def __init__(self, number: int, arrives: Callable[[], None] | None = None) -> None:
+        super().__init__(number * 10)
+        self.arrives = arrives
+
+    def move(self, worker: Worker) -> Facts:
+        if self.arrives is not None:
+            self.arrives()
+        return {**super().move(worker), "by": worker.attempt, "thread": threading.current_thread().name}
+
+    def __reduce__(self) -> tuple[type[Timed], tuple[int]]:
+        return Timed, (self.number // 10,)
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 4])
+def test_this_process_begins_and_spark_takes_what_is_left(tmp_path: Path, at_once: int):
+    spark: Future[Any] = Future()
+    nearby = Nearby(spark)
+    slices = [Timed(0), Timed(1, lambda: spark.set_result(OneProcess())), Timed(2), Timed(3)]
+    with one_core():
+        found = moved(slices, tmp_path, nearby, at_once)
+
+    assert {number: facts["rows"] for number, facts in found.items()} == {0: 0, 1: 10, 2: 20, 3: 30}
+    here = [number for number, facts in found.items() if facts["thread"].startswith("tidegate slice ")]
+    assert (sorted(here), nearby.was_joined) == ([0, 1], True)
+
+
+def test_spark_is_not_waited_for_when_all_is_moved(tmp_path: Path):
+    nearby = Nearby(Future())
+    assert len(moved([Timed(number) for number in range(3)], tmp_path, nearby)) == 3
+    assert not nearby.was_joined
+
+
+def test_a_spark_that_does_not_start_fails_what_is_left_and_nothing_else(tmp_path: Path):
+    spark: Future[Any] = Future()
+    no_java = SparkUnavailable("There is no Java.", "Nothing was read or written.", "Install one.")
+    slices = [Timed(0), Timed(1, lambda: spark.set_exception(no_java)), Timed(2)]
+    with one_core():
+        found = moved(slices, tmp_path, Nearby(spark))
+
+    assert [found[number]["outcome"] for number in range(3)] == ["done", "done", "failed"]
+    assert found[2]["error"] == (
+        "There is no Java.\nWhat was committed before stands.\nRun again: it completes what is missing."
+    )
+
+
+@contextmanager
+def one_core() -> Iterator[None]:
+    """One thread here: slices come one after the other."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "cpu_count", lambda: 1)
+        yield
+
+
+def test_a_session_that_is_still_starting_is_begun_without_and_closed_when_it_is_there(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    session, is_there, closed = object(), threading.Event(), threading.Event()
+
+    def made(self: Engine) -> object:
+        self._is_launching.set()
+        is_there.wait(timeout=10)
+        return session
+
+    monkeypatch.setattr(Engine, "_made", made)
+    monkeypatch.setattr("tidegate.spark.session.close_session", lambda one: closed.set() if one is session else None)
+    engine = Engine(None, None, {}, from_rows=100)
+    mover = engine.mover([100])
+    assert isinstance(mover, Nearby)
+    assert (engine.name, mover.spark is not None) == ("this process", True)
+    engine.close()
+    assert not closed.is_set()
+    is_there.set()
+    assert closed.wait(timeout=10)
 
 
 @pytest.mark.parametrize(

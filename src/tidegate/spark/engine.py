@@ -1,7 +1,8 @@
 """What moves the rows: Spark, started at the first need and in the background, while planning still goes on.
 
 A JVM takes seconds to start, in which this process could have moved a million rows or two. So on this machine, where
-nobody named a master, few rows are moved by threads of its own, through the same slices.
+nobody named a master, few rows are moved by threads of its own, through the same slices; and of many the first ones,
+until Spark is there.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ class Engine:
         self._from_rows = 0 if master or remote or given is not None else from_rows
         self._nearby: Nearby | None = None
         self._future: Future[SparkSession] | None = None
+        self._is_used = False
+        self._is_launching = threading.Event()
         self._lock = threading.Lock()
         self._is_foreseen = False
         self.seconds_to_start = 0.0
@@ -41,9 +44,9 @@ class Engine:
     @property
     def name(self) -> str | None:
         """What the report shows; None while nothing was to be moved."""
-        if self._future is None:
-            return "this process" if self._nearby is not None else None
-        return "session given" if self._given is not None else self._remote or self._master or "local"
+        if self._is_used or (self._nearby is not None and self._nearby.was_joined):
+            return "session given" if self._given is not None else self._remote or self._master or "local"
+        return "this process" if self._nearby is not None else None
 
     def foresee(self) -> None:
         """Rows will have to be moved, nobody knows yet how many. Returns at once. Calling it again does nothing."""
@@ -58,10 +61,15 @@ class Engine:
             self.start()
 
     def mover(self, counts: Sequence[int | None]) -> SparkSession | Nearby:
-        """What is to move these. Waits for the start of Spark, where it is needed. Raises SparkUnavailable."""
+        """What is to move these. Waits for Spark where it alone may. Raises SparkUnavailable."""
         if self._future is not None or not self._are_few(counts):
-            return self.session()
+            self.start()
+            self._is_launching.wait()  # a machine without Java says so before anything is moved
+            if not self._from_rows or (self._future and self._future.done()):
+                self._is_used = True
+                return self.session()
         self._nearby = self._nearby or Nearby()
+        self._nearby.spark = self._future
         return self._nearby
 
     def _are_few(self, counts: Sequence[int | None]) -> bool:
@@ -72,7 +80,9 @@ class Engine:
         with self._lock:
             if self._future is None:
                 self._future = Future()
-                threading.Thread(target=self._open, daemon=True, name="tidegate spark start").start()
+                threading.Thread(
+                    target=self._open, args=[self._future], daemon=True, name="tidegate spark start"
+                ).start()
 
     def session(self) -> SparkSession:
         """Waits for the start. Raises SparkUnavailable."""
@@ -81,27 +91,32 @@ class Engine:
         return self._future.result()
 
     def close(self) -> None:
-        if self._future is None or self._given is not None or not self._future.done():
-            return  # a start that was interrupted ends with this process
-        if self._future.exception() is None:
-            from tidegate.spark.session import close_session
+        if self._future is not None and self._given is None:
+            self._future.add_done_callback(_closed)  # one that still starts is closed when it is there
+            self._future = None
 
-            close_session(self._future.result())
-        self._future = None
-
-    def _open(self) -> None:
-        assert self._future is not None
+    def _open(self, future: Future[SparkSession]) -> None:
         started = time.monotonic()
         try:
-            self._future.set_result(self._given or self._made())
+            future.set_result(self._given or self._made())
         except BaseException as problem:
-            self._future.set_exception(problem)
+            future.set_exception(problem)
+        self._is_launching.set()
         self.seconds_to_start = time.monotonic() - started
 
     def _made(self) -> SparkSession:
         from tidegate.spark.session import open_session
 
-        return open_session(master=self._master, remote=self._remote, options=self._options)
+        return open_session(
+            master=self._master, remote=self._remote, options=self._options, launching=self._is_launching.set
+        )
+
+
+def _closed(opened: Future[SparkSession]) -> None:
+    if opened.exception() is None:
+        from tidegate.spark.session import close_session
+
+        close_session(opened.result())
 
 
 def _import_what_moves_rows() -> None:

@@ -7,7 +7,7 @@ import logging
 import os
 import socket
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 from weakref import WeakSet
@@ -34,18 +34,20 @@ def open_session(
     remote: str | None = None,
     options: Mapping[str, str] | None = None,
     app_name: str = "tidegate",
+    launching: Callable[[], None] = lambda: None,
 ) -> SparkSession:
     """A session in UTC. `remote` is a Spark Connect address (`sc://…`), or `local[…]` for a private server.
 
     A session that this process already has (a notebook's, a test's) is shared: it keeps its master, and
     `close_session` leaves it alone. Under spark-submit the submitted master stands. With neither `master` nor
-    `remote`, all cores of this machine. `options` win over every default. Raises ConfigError or SparkUnavailable.
+    `remote`, all cores of this machine. `options` win over every default. `launching` is called when a Java was found
+    and is about to be started. Raises ConfigError or SparkUnavailable.
     """
     _check_place(master, remote)
     _require_known_line()
     _silence_py4j()
     try:
-        return _shared(remote) or _started(master, remote, {"spark.app.name": app_name, **(options or {})})
+        return _shared(remote) or _started(master, remote, {"spark.app.name": app_name, **(options or {})}, launching)
     except TidegateError:
         raise
     except Exception as problem:
@@ -122,7 +124,9 @@ def _shared(remote: str | None) -> SparkSession | None:
     return beside
 
 
-def _started(master: str | None, remote: str | None, options: Mapping[str, str]) -> SparkSession:
+def _started(
+    master: str | None, remote: str | None, options: Mapping[str, str], launching: Callable[[], None]
+) -> SparkSession:
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder
@@ -139,6 +143,7 @@ def _started(master: str | None, remote: str | None, options: Mapping[str, str])
         where = remote or master or _DEFAULT_MASTER
         java_home = find_java()
         settings = configuration(where, java_home, options)
+        launching()
         with starting(where, java_home):
             session = builder.config(map={**settings, **({} if remote else {"spark.master": where})}).getOrCreate()
     _OPENED.add(session)

@@ -15,7 +15,9 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import closing
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -39,26 +41,14 @@ class Slice(Protocol):
         """Do the work; what is to be known of it."""
 
 
+@dataclass
 class Nearby:
-    """Moves slices in this process, where they are too few for a JVM."""
+    """Moves slices in this process: all of them where they are too few for a JVM, else those that it gets to before
+    Spark is there, which then takes what is left."""
 
-    def run(self, work: Callable[[int, Sessions], None], count: int, at_once: int) -> None:
-        numbers = iter(range(count))  # whose next number is taken in one step, by whichever thread asks
-
-        def take() -> None:
-            with closing(Sessions()) as sessions:
-                for number in numbers:
-                    work(number, sessions)
-
-        # Daemons: a process that is interrupted ends, and what they had open is rolled back.
-        threads = [
-            threading.Thread(target=take, daemon=True, name=f"tidegate slice {number}")
-            for number in range(min(count, at_once, os.cpu_count() or 1))
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+    spark: Future[SparkSession] | None = None
+    was_joined: bool = False
+    """Whether something was left for Spark."""
 
 
 def run_slices(
@@ -95,8 +85,8 @@ class _Job(threading.Thread):
 
     def __init__(self, mover: SparkSession | Nearby, slices: Sequence[Slice], workspace: Path, at_once: int) -> None:
         super().__init__(daemon=True, name="tidegate slices")
-        self._mover, self._slices, self._workspace = mover, slices, workspace
-        self._tasks = min(len(slices), at_once)
+        self._mover, self._slices, self._workspace, self._at_once = mover, slices, workspace, at_once
+        self._left = iter(range(len(slices)))  # whose next number is taken in one step, by whichever thread asks
         self._results: queue.SimpleQueue[tuple[int, Facts]] = queue.SimpleQueue()
         self._problem: BaseException | None = None
         self.start()
@@ -104,22 +94,58 @@ class _Job(threading.Thread):
     def run(self) -> None:
         try:
             if isinstance(self._mover, Nearby):
-                self._mover.run(self._move_here, len(self._slices), self._tasks)
+                self._move_here(self._mover)
             else:
-                self._move_by_spark(self._mover)
+                self._move_by_spark(self._mover, self._at_once)
         except BaseException as problem:
             self._problem = problem
 
-    def _move_here(self, number: int, sessions: Sessions) -> None:
-        attempt = f"p{os.getpid()}"
-        self._results.put((number, _outcome(self._slices[number], number, self._workspace, attempt, sessions)))
+    def _move_here(self, nearby: Nearby) -> None:
+        cores = os.cpu_count() or 1
+        if nearby.spark is None:
+            _join(self._threads(cores, lambda: False))
+            return
+        # A core is left to the JVM, and one of the connections to Spark.
+        threads = self._threads(max(min(cores, self._at_once) - 1, 1), nearby.spark.done)
+        try:
+            while not nearby.spark.done() and any(thread.is_alive() for thread in threads):
+                time.sleep(_POLL_SECONDS)
+            if nearby.spark.done():
+                at_once = self._at_once - len(threads)
+                if not at_once:
+                    _join(threads)
+                nearby.was_joined |= self._move_by_spark(nearby.spark.result(), max(at_once, 1))
+        finally:
+            _join(threads)
 
-    def _move_by_spark(self, session: SparkSession) -> None:
-        numbers = session.range(0, len(self._slices), 1, self._tasks)
-        work = _task(list(self._slices), str(self._workspace))
-        rows = numbers.mapInArrow(work, "slice bigint, facts string").collect()
-        for row in rows:
-            self._results.put((row["slice"], json.loads(row["facts"])))
+    def _threads(self, most: int, is_over: Callable[[], bool]) -> list[threading.Thread]:
+        """Threads that take one slice after the other until none is left, or it is over."""
+
+        def take() -> None:
+            with closing(Sessions()) as sessions:
+                while not is_over() and (number := next(self._left, None)) is not None:
+                    attempt = f"p{os.getpid()}"
+                    facts = _outcome(self._slices[number], number, self._workspace, attempt, sessions)
+                    self._results.put((number, facts))
+
+        # Daemons: a process that is interrupted ends, and what they had open is rolled back.
+        threads = [
+            threading.Thread(target=take, daemon=True, name=f"tidegate slice {number}")
+            for number in range(min(len(self._slices), self._at_once, most))
+        ]
+        for thread in threads:
+            thread.start()
+        return threads
+
+    def _move_by_spark(self, session: SparkSession, at_once: int) -> bool:
+        """Whether anything was left to move."""
+        left = [(number, self._slices[number]) for number in self._left]
+        if left:
+            places = session.range(0, len(left), 1, min(len(left), at_once))
+            work = _task(left, str(self._workspace))
+            for row in places.mapInArrow(work, "slice bigint, facts string").collect():
+                self._results.put((row["slice"], json.loads(row["facts"])))
+        return bool(left)
 
     def since_last(self) -> Iterator[tuple[int, Facts]]:
         """What came back: of threads as soon as it is there, of Spark when its job has ended."""
@@ -127,8 +153,9 @@ class _Job(threading.Thread):
             yield self._results.get()
 
     def why_missing(self) -> Facts:
+        ended = f"Spark ended before this slice did: {_reason(self._problem)}."
         problem = SparkUnavailable(
-            f"Spark ended before this slice did: {_reason(self._problem)}.",
+            self._problem.happened if isinstance(self._problem, TidegateError) else ended,
             "What was committed before stands.",
             "Run again: it completes what is missing.",
         )
@@ -142,7 +169,16 @@ def _reason(problem: BaseException | None) -> str:
     return (raised or lines)[0][:300].rstrip(".")
 
 
-def _task(slices: list[Slice], workspace: str) -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]:
+def _join(threads: Iterable[threading.Thread]) -> None:
+    for thread in threads:
+        thread.join()
+
+
+def _task(
+    slices: list[tuple[int, Slice]], workspace: str
+) -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]:
+    """Slices by their numbers; a task is told their places in the list."""
+
     def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
         from pyspark import TaskContext
@@ -151,8 +187,9 @@ def _task(slices: list[Slice], workspace: str) -> Callable[[Iterable[pa.RecordBa
         attempt = f"{context.taskAttemptId()}" if context is not None else f"p{os.getpid()}"
         with closing(Sessions()) as sessions:
             for batch in batches:
-                for number in batch.column(0).to_pylist():
-                    facts = _outcome(slices[number], number, Path(workspace), attempt, sessions)
+                for place in batch.column(0).to_pylist():
+                    number, slice_ = slices[place]
+                    facts = _outcome(slice_, number, Path(workspace), attempt, sessions)
                     _leave(Path(workspace), f"{number}.{attempt}", facts)
                     yield pa.RecordBatch.from_pydict({"slice": [number], "facts": [json.dumps(facts)]})
 
