@@ -114,7 +114,9 @@ class _Job(threading.Thread):
                 at_once = self._at_once - len(threads)
                 if not at_once:
                     _join(threads)
-                nearby.was_joined |= self._move_by_spark(nearby.spark.result(), max(at_once, 1))
+                # As many for each core: what one of them did alone in the end, the others would wait for.
+                even = at_once - at_once % cores if at_once > cores else max(at_once, 1)
+                nearby.was_joined |= self._move_by_spark(nearby.spark.result(), even)
         finally:
             _join(threads)
 
