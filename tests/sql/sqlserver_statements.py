@@ -131,7 +131,7 @@ SQLSERVER: dict[str, Statement] = {
         lambda session: session.shapes([ODD]),
         answers={
             "INFORMATION_SCHEMA.TABLES": [(ODD.schema, ODD.name, 7)],
-            "d.snapshot_isolation_state": [(1, 0, 2, 6)],
+            "d.snapshot_isolation_state": [(1, 0, 2, 6, -220)],
         },
         raises=Unsupported,
     ),
@@ -149,7 +149,7 @@ SQLSERVER: dict[str, Statement] = {
     ),
     "session_take_no_turns": Statement(
         lambda session: in_transaction(session, lambda: session.take_turns(TableName("dbo", "t"))),
-        answers={"d.snapshot_isolation_state": [(1, 1, 2, 3)]},
+        answers={"d.snapshot_isolation_state": [(1, 1, 2, 3, -220)]},
     ),
     "stage_of_documents": Statement(
         lambda session: session.execute(
@@ -158,7 +158,7 @@ SQLSERVER: dict[str, Statement] = {
     ),
     "session_identity_of_group": Statement(lambda session: session.identity()),
     "session_export_snapshot_not_allowed": Statement(
-        lambda session: session.export_snapshot(), answers={"d.snapshot_isolation_state": [(0, 1, 2, 3)]}
+        lambda session: session.export_snapshot(), answers={"d.snapshot_isolation_state": [(0, 1, 2, 3, -220)]}
     ),
     "session_lock_timed_out": Statement(
         lambda session: in_transaction(session, lambda: session.lock_in_transaction("tidegate value it's 7")),

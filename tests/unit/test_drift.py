@@ -329,6 +329,12 @@ def test_a_null_that_the_target_would_refuse_is_told_before():
     assert Notice("a null would be refused by the target: note", severity="warning") in drift.notices
 
 
+@pytest.mark.parametrize("target", [None, shape(NOTE)], ids=["new", "there"])
+def test_what_the_source_may_keep_to_itself_is_told_before(target: Shape | None):
+    drift = verdict(replace(shape(NOTE), cautions=("some rows are hidden",)), target)
+    assert drift.notices == (Notice("some rows are hidden", severity="warning"),)
+
+
 def test_a_deletion_that_reaches_other_tables_stops():
     with pytest.raises(DriftStop, match=r"would delete or change rows of public\.fills"):
         verdict(shape(NOTE), replace(shape(NOTE), referenced_by=("public.fills",), cascades_to=("public.fills",)))

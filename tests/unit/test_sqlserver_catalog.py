@@ -6,9 +6,11 @@ import pytest
 
 from sql.recorders import SqlServerRecorder
 from tidegate.databases.sqlserver import catalog, layout
+from tidegate.databases.sqlserver.dialect import DIALECT
 from tidegate.databases.sqlserver.types import spelled
 from tidegate.model.columns import Shape
 from tidegate.model.names import TableName
+from tidegate.sql.text import render
 
 TABLE = TableName("dbo", "cards")
 MAY_ALL, MAY_READ = (7, 1, 1, 1), (7, 1, 0, 1)
@@ -61,10 +63,30 @@ def test_a_history_and_a_capture_are_told():
         ("is_tracked", "", "its changes are tracked"),
         ("bound_views", "v_daily", "views are bound to it: v_daily"),
         ("not_trusted", "CK_amount", "not tried on what was there before: CK_amount"),
+        ("ignores_duplicates", "UX_code", "dropped in silence, and the load refused: UX_code"),
+        ("is_searched", "", "full-text index follows"),
+        ("read_only_place", "FG_2019", "cannot be loaded: FG_2019"),
     ],
 )
 def test_what_surrounds_a_table_is_told(fact: str, value: str, told: str):
     assert told in shape(column("a"), facts=((7, fact, value),)).remarks[0]
+
+
+@pytest.mark.parametrize(
+    ("fact", "value", "told"),
+    [("is_filtered", "branch_only", "neither copied nor missed: branch_only"), ("in_memory", "", "error 41332")],
+)
+def test_what_whoever_reads_a_table_should_know_is_told(fact: str, value: str, told: str):
+    (caution,) = shape(column("a"), facts=((7, fact, value),)).cautions
+    assert told in caution
+
+
+def test_policies_are_asked_for_where_a_server_has_them():
+    asked = [
+        [render(question, DIALECT) for question in catalog.questions({7: TABLE}, DIALECT, can)]
+        for can in (catalog.Abilities.of(1, False, 2, 3, 5), catalog.Abilities.of(1, False, 1, 3))
+    ]
+    assert [any("sys.security_policies" in text for text in texts) for texts in asked] == [True, False]
 
 
 def test_an_external_table_is_no_target():
@@ -115,14 +137,14 @@ def test_a_table_without_a_word_on_rights_may_not_be_read():
     ("function", "told"),
     [
         (
-            (7, "pf", True, 13, "cob", "20240901"),
-            "(RANGE RIGHT of cob, 13 partitions), the last of which takes all from",
+            (7, "pf", True, 13, "cob", "20240901", 0, "NONE"),
+            "(RANGE RIGHT of cob, 13 partitions), the last of which takes all from 20240901 on and has about 0 rows",
         ),
         (
-            (7, "pf", False, 13, "cob", "20240831"),
-            "(RANGE LEFT of cob, 13 partitions), the last of which takes all after",
+            (7, "pf", False, 13, "cob", "20240831", 1200, "PAGE"),
+            "the last of which takes all after 20240831 and has about 1,200 rows, compressed by PAGE",
         ),
-        ((7, "pf", True, 1, "cob", None), "(RANGE RIGHT of cob, 1 partition)"),
+        ((7, "pf", True, 1, "cob", None, None, None), "(RANGE RIGHT of cob, 1 partition)"),
     ],
 )
 def test_how_the_server_partitions_a_table_is_told(function: tuple[object, ...], told: str):

@@ -73,6 +73,8 @@ class Shape:
     """False when the login may see the table but not its rows."""
     remarks: tuple[str, ...] = ()
     """What a person should know before rows are loaded into it."""
+    cautions: tuple[str, ...] = ()
+    """What a person should know before rows are read from it."""
 
     def exactly(self, name: str) -> Column | None:
         return next((column for column in self.columns if column.name == name), None)

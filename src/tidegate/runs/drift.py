@@ -54,10 +54,11 @@ def compare(
     whether a load takes rows away."""
     _stop_at_unreadable_columns(table, source)
     _stop_at_refused_names(table, source, target, target_name, database)
+    cautions = tuple(Notice(caution, severity="warning") for caution in source.cautions)
     if target is None:
         declared = [database.declare(column) for column in source.columns]
         statements = database.create_table(target_name, declared, source.primary_key, index_on.name if index_on else "")
-        return Drift(source.columns, _change(database, statements, "the target table does not exist yet"))
+        return Drift(source.columns, _change(database, statements, "the target table does not exist yet"), cautions)
     _stop_without_transactions(table, target)
     if deletes:
         _stop_at_cascades(table, target)
@@ -69,7 +70,7 @@ def compare(
     _stop_at_renames(table, source, target, database)
     _stop_at_required_columns(table, source, target)
     statements = _statements(table, target, travelling, database)
-    notices = (*_notices(target, source, index_on), *(_referenced(target) if deletes else []))
+    notices = (*cautions, *_notices(target, source, index_on), *(_referenced(target) if deletes else []))
     change = _change(database, statements, "the source's columns changed") if statements else None
     return Drift(travelling, change, notices)
 

@@ -10,6 +10,9 @@ Facts that shape this file
  * A column set shows the sparse columns of its table once more, as xml, and takes no values beside theirs.
  * The partitioning column of an index that does not name it stands there with key_ordinal 0.
  * A compatible server has names in small letters in sys.*, and as they were written in INFORMATION_SCHEMA.
+ * A security policy with a filter hides rows from logins without an error or a sign. Who lacks VIEW DEFINITION of the
+   policy does not see it, either.
+ * A table in memory cannot be read where the session's isolation level is SNAPSHOT.
  * Masked columns give masks to logins without UNMASK, encrypted ones give ciphers. UNMASK is a right on the database,
    and from 2022 on one table, too: older servers answer null when they are asked for that.
 """
@@ -93,6 +96,19 @@ UNION ALL
 SELECT t.object_id, 'is_published', N'' FROM sys.tables AS t
 WHERE t.object_id IN ({tables}) AND (t.is_replicated = 1 OR t.is_merge_published = 1)
 UNION ALL
+SELECT i.object_id, 'ignores_duplicates', i.name FROM sys.indexes AS i
+WHERE i.object_id IN ({tables}) AND i.ignore_dup_key = 1 AND i.is_disabled = 0
+UNION ALL
+SELECT i.object_id, 'is_searched', N'' FROM sys.fulltext_indexes AS i WHERE i.object_id IN ({tables})
+UNION ALL
+SELECT p.object_id, 'read_only_place', fg.name
+FROM sys.partitions AS p
+JOIN sys.indexes AS i ON i.object_id = p.object_id AND i.index_id = p.index_id
+LEFT JOIN sys.destination_data_spaces AS d
+  ON d.partition_scheme_id = i.data_space_id AND d.destination_id = p.partition_number
+JOIN sys.filegroups AS fg ON fg.data_space_id = COALESCE(d.data_space_id, i.data_space_id) AND fg.is_read_only = 1
+WHERE p.object_id IN ({tables})
+UNION ALL
 SELECT t.object_id, 'is_external', N'' FROM sys.tables AS t WHERE t.object_id IN ({tables}) AND t.is_external = 1
 UNION ALL
 SELECT t.object_id, 'is_tracked', N'' FROM sys.change_tracking_tables AS t WHERE t.object_id IN ({tables})
@@ -106,6 +122,11 @@ WHERE k.parent_object_id IN ({tables}) AND k.is_not_trusted = 1 AND k.is_disable
 UNION ALL
 SELECT f.parent_object_id, 'not_trusted', f.name FROM sys.foreign_keys AS f
 WHERE f.parent_object_id IN ({tables}) AND f.is_not_trusted = 1 AND f.is_disabled = 0
+"""
+_POLICIES = """
+SELECT p.target_object_id, 'is_filtered', s.name
+FROM sys.security_predicates AS p JOIN sys.security_policies AS s ON s.object_id = p.object_id AND s.is_enabled = 1
+WHERE p.target_object_id IN ({tables}) AND p.predicate_type = 0
 """
 _RIGHTS = """
 SELECT {number}, CONVERT(int, HAS_PERMS_BY_NAME({name}, 'OBJECT', 'SELECT')),
@@ -139,14 +160,22 @@ _REMARKS = {
     "is_tracked": "its changes are tracked: each load stands there as deletions and insertions",
     "bound_views": "it cannot be altered while views are bound to it: {}",
     "not_trusted": "constraints hold for loads, and were not tried on what was there before: {}",
+    "ignores_duplicates": "rows whose keys an index has already would be dropped in silence, and the load refused: {}",
+    "is_searched": "its full-text index follows each load",
+    "read_only_place": "what lies in a filegroup that is read-only cannot be loaded: {}",
     "instead": "a trigger of it acts instead of the statement: what it makes of a load is compared with what was sent",
+}
+_CAUTIONS = {
+    "is_filtered": "rows that a security policy hides from this login are neither copied nor missed: {}",
+    "in_memory": "it is kept in memory: the server refuses to read it in a snapshot (error 41332), as it would be"
+    " while its database has ALLOW_SNAPSHOT_ISOLATION on",
 }
 # May a read see one moment of the database? Does a variable add up over rows, as a bulk copy needs it?
 ABILITIES = """
 DECLARE @all nvarchar(10) = NULL;
 SELECT @all = COALESCE(@all, N'') + v FROM (VALUES (N'a'), (N'b')) AS two (v);
 SELECT d.snapshot_isolation_state, d.is_read_committed_snapshot_on, LEN(@all),
-       CONVERT(int, SERVERPROPERTY('EngineEdition'))
+       CONVERT(int, SERVERPROPERTY('EngineEdition')), OBJECT_ID(N'sys.security_predicates')
 FROM sys.databases AS d WHERE d.name = DB_NAME()
 """
 _ALLOWED, _ADDED_UP, _WAREHOUSES = 1, 2, (6, 11)
@@ -160,10 +189,15 @@ class Abilities(NamedTuple):
     bulk_copies: bool
     is_warehouse: bool
     """Synapse, whose SQL is another."""
+    policies: bool = True
+    """Whether rows can be hidden by policies; a compatible server has none."""
 
     @classmethod
-    def of(cls, state: int, by_statement: bool, length: int, edition: int | None) -> Abilities:
-        return cls(state == _ALLOWED, bool(by_statement), length == _ADDED_UP, edition in _WAREHOUSES)
+    def of(
+        cls, state: int, by_statement: bool, length: int, edition: int | None, predicates: int | None = None
+    ) -> Abilities:
+        bulk, warehouse = length == _ADDED_UP, edition in _WAREHOUSES
+        return cls(state == _ALLOWED, bool(by_statement), bulk, warehouse, predicates is not None)
 
 
 def numbered(query: Callable[[Sql], list[Any]], names: Iterable[TableName]) -> dict[TableName, int]:
@@ -189,16 +223,23 @@ def _table(row: Any) -> TableName:
     return TableName(str(row[0]), str(row[1]))
 
 
-def questions(tables: dict[int, TableName], dialect: Dialect) -> list[Sql]:
+def questions(tables: dict[int, TableName], dialect: Dialect, can: Abilities) -> list[Sql]:
     """About columns, about indexes, about all else, what the login may do, and how columns are spelled."""
     numbers = [Literal(number) for number in sorted(tables)]
-    asked = [sql(text.strip(), tables=numbers) for text in (_COLUMNS, _INDEXES, _FACTS)]
+    columns, indexes, facts, policies = (
+        sql(text.strip(), tables=numbers) for text in (_COLUMNS, _INDEXES, _FACTS, _POLICIES)
+    )
+    facts = _both(facts, policies) if can.policies else facts
     rights = [
         sql(_RIGHTS.strip(), number=Literal(number), name=Literal(render(Name.of(name), dialect)))
         for number, name in sorted(tables.items())
     ]
     spelled = sql(_COLUMN_NAMES.strip(), names=[Literal(name.name) for name in sorted(tables.values())])
-    return [*asked, functools.reduce(lambda one, other: sql("{a}\nUNION ALL\n{b}", a=one, b=other), rights), spelled]
+    return [columns, indexes, facts, functools.reduce(_both, rights), spelled]
+
+
+def _both(one: Sql, other: Sql) -> Sql:
+    return sql("{one}\nUNION ALL\n{other}", one=one, other=other)
 
 
 def shapes(
@@ -291,8 +332,13 @@ def _shape(
         partitioned_by=", ".join(told.get("partitioned_by", ())),
         reads_consistently=consistent,
         transactional="is_external" not in told,
-        remarks=tuple(remark.format(", ".join(told[fact])) for fact, remark in _REMARKS.items() if fact in told),
+        remarks=_said(_REMARKS, told),
+        cautions=_said(_CAUTIONS, told),
     )
+
+
+def _said(texts: dict[str, str], told: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
+    return tuple(text.format(", ".join(told[fact])) for fact, text in texts.items() if fact in told)
 
 
 def _column(

@@ -223,8 +223,8 @@ class SqlServerSession(Session):
         if not real:
             return {}
         asked = {numbers[there]: there for there in real.values()}
-        answers = [self.query(question) for question in catalog.questions(asked, DIALECT)]
         can = self.abilities
+        answers = [self.query(question) for question in catalog.questions(asked, DIALECT, can)]
         if can.is_warehouse:
             raise Unsupported(
                 f"{self._connection.display} is Azure Synapse, whose SQL is not that of SQL Server.",

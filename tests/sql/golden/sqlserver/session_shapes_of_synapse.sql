@@ -1,5 +1,10 @@
 SELECT TABLE_SCHEMA, TABLE_NAME, OBJECT_ID(QUOTENAME(TABLE_SCHEMA) + N'.' + QUOTENAME(TABLE_NAME))
 FROM INFORMATION_SCHEMA.TABLES WHERE TABLE_NAME IN (N'odd "orders" `of` [x] {y} 100%') OR LOWER(TABLE_NAME) IN (N'odd "orders" `of` [x] {y} 100%');
+DECLARE @all nvarchar(10) = NULL;
+SELECT @all = COALESCE(@all, N'') + v FROM (VALUES (N'a'), (N'b')) AS two (v);
+SELECT d.snapshot_isolation_state, d.is_read_committed_snapshot_on, LEN(@all),
+       CONVERT(int, SERVERPROPERTY('EngineEdition')), OBJECT_ID(N'sys.security_predicates')
+FROM sys.databases AS d WHERE d.name = DB_NAME();
 SELECT c.object_id, c.name, COALESCE(bt.name, ut.name, N''), c.max_length, c.precision, c.scale, c.collation_name,
        c.is_nullable, c.is_identity, c.is_computed, c.generated_always_type, c.is_column_set, c.is_masked,
        c.encryption_type, c.default_object_id
@@ -47,6 +52,19 @@ UNION ALL
 SELECT t.object_id, 'is_published', N'' FROM sys.tables AS t
 WHERE t.object_id IN (7) AND (t.is_replicated = 1 OR t.is_merge_published = 1)
 UNION ALL
+SELECT i.object_id, 'ignores_duplicates', i.name FROM sys.indexes AS i
+WHERE i.object_id IN (7) AND i.ignore_dup_key = 1 AND i.is_disabled = 0
+UNION ALL
+SELECT i.object_id, 'is_searched', N'' FROM sys.fulltext_indexes AS i WHERE i.object_id IN (7)
+UNION ALL
+SELECT p.object_id, 'read_only_place', fg.name
+FROM sys.partitions AS p
+JOIN sys.indexes AS i ON i.object_id = p.object_id AND i.index_id = p.index_id
+LEFT JOIN sys.destination_data_spaces AS d
+  ON d.partition_scheme_id = i.data_space_id AND d.destination_id = p.partition_number
+JOIN sys.filegroups AS fg ON fg.data_space_id = COALESCE(d.data_space_id, i.data_space_id) AND fg.is_read_only = 1
+WHERE p.object_id IN (7)
+UNION ALL
 SELECT t.object_id, 'is_external', N'' FROM sys.tables AS t WHERE t.object_id IN (7) AND t.is_external = 1
 UNION ALL
 SELECT t.object_id, 'is_tracked', N'' FROM sys.change_tracking_tables AS t WHERE t.object_id IN (7)
@@ -59,14 +77,13 @@ SELECT k.parent_object_id, 'not_trusted', k.name FROM sys.check_constraints AS k
 WHERE k.parent_object_id IN (7) AND k.is_not_trusted = 1 AND k.is_disabled = 0
 UNION ALL
 SELECT f.parent_object_id, 'not_trusted', f.name FROM sys.foreign_keys AS f
-WHERE f.parent_object_id IN (7) AND f.is_not_trusted = 1 AND f.is_disabled = 0;
+WHERE f.parent_object_id IN (7) AND f.is_not_trusted = 1 AND f.is_disabled = 0
+UNION ALL
+SELECT p.target_object_id, 'is_filtered', s.name
+FROM sys.security_predicates AS p JOIN sys.security_policies AS s ON s.object_id = p.object_id AND s.is_enabled = 1
+WHERE p.target_object_id IN (7) AND p.predicate_type = 0;
 SELECT 7, CONVERT(int, HAS_PERMS_BY_NAME(N'[sales]."odd ""orders"" `of` [x] {y} 100%"', 'OBJECT', 'SELECT')),
        COALESCE(HAS_PERMS_BY_NAME(N'[sales]."odd ""orders"" `of` [x] {y} 100%"', 'OBJECT', 'UNMASK'),
                 HAS_PERMS_BY_NAME(QUOTENAME(DB_NAME()), 'DATABASE', 'UNMASK')),
        HAS_PERMS_BY_NAME(QUOTENAME(DB_NAME()), 'DATABASE', 'VIEW DEFINITION');
 SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME FROM INFORMATION_SCHEMA.COLUMNS WHERE TABLE_NAME IN (N'odd "orders" `of` [x] {y} 100%');
-DECLARE @all nvarchar(10) = NULL;
-SELECT @all = COALESCE(@all, N'') + v FROM (VALUES (N'a'), (N'b')) AS two (v);
-SELECT d.snapshot_isolation_state, d.is_read_committed_snapshot_on, LEN(@all),
-       CONVERT(int, SERVERPROPERTY('EngineEdition'))
-FROM sys.databases AS d WHERE d.name = DB_NAME();
