@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tidegate.lakes.parquet import ParquetLake
+from tidegate.lakes.parquet import FileWriter, ParquetLake
 from tidegate.model.names import TableName
 from tidegate.model.values import Kind, Value
 
@@ -99,3 +101,34 @@ def test_files_of_other_tables_are_not_found(tmp_path: Path):
 
 def test_a_lake_that_is_not_there_yet_has_no_files(tmp_path: Path):
     assert ParquetLake(tmp_path / "nowhere").files(TableName("", "orders"), "cobid") == []
+
+
+# What is in a file
+
+
+def test_each_column_is_written_the_way_that_suits_it_and_reads_as_it_was(tmp_path: Path):
+    count = 1_000
+    rows = pa.record_batch(
+        {
+            "id": pa.array(range(count), pa.int64()),
+            "day": pa.array(range(count), pa.date32()),
+            "at": pa.array(
+                [None if row % 7 == 0 else row * 1_000_001 for row in range(count)], pa.timestamp("us", "UTC")
+            ),
+            "small": pa.array([-(row % 255) for row in range(count)], pa.int16()),
+            "currency": pa.array(["EUR", "USD"] * (count // 2)),
+            "note": pa.array([f"note {row}" for row in range(count)]),
+            "id.of": pa.array(range(count), pa.int64()),
+        }
+    )
+    path = tmp_path / "rows.parquet"
+    writer = FileWriter(path, rows.schema)
+    writer.write(rows)
+    writer.close({})
+
+    group = pq.read_metadata(path).row_group(0)
+    ways = {group.column(place).path_in_schema: group.column(place).encodings for place in range(group.num_columns)}
+    by_difference = [name for name, used in ways.items() if "DELTA_BINARY_PACKED" in used]
+    by_dictionary = [name for name, used in ways.items() if "RLE_DICTIONARY" in used]
+    assert (by_difference, by_dictionary) == (["id", "day", "at", "small"], ["currency"])
+    assert pq.read_table(path).to_batches() == [rows]
