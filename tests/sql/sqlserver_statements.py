@@ -16,7 +16,7 @@ from tidegate.model.names import TableName
 from tidegate.model.types import Type
 from tidegate.model.values import Kind, Value
 from tidegate.rows.arrow import arrow_type
-from tidegate.sql import marks, partitions
+from tidegate.sql import contents, marks, partitions
 from tidegate.sql.text import Sql
 
 CODE_PAGE = "varchar(20) COLLATE Latin1_General_CI_AS"
@@ -169,6 +169,7 @@ SQLSERVER: dict[str, Statement] = {
         lambda session: session.texts_of_user("SELECT cob FROM ready"), opened={"read_only": True}
     ),
     "session_is_open": Statement(lambda session: session.is_open),
+    "table_checksum_of_every_type": Statement(lambda session: session.query(contents.checksum(ODD, EVERY_TYPE))),
     "read_every_type_of_its_own": Statement(lambda session: read(session, *EVERY_TYPE)),
     "read_every_type_of_its_own_as_text": Statement(lambda session: read(session, *EVERY_TYPE, as_text=True)),
     "read_what_may_be_half_of_a_character": Statement(

@@ -234,7 +234,7 @@ SHARED: dict[str, Statement] = {
     # A whole table, and rows of it by their keys
     "table_count": Statement(lambda session: session.query(contents.count_rows(ODD))),
     "table_has_rows": Statement(lambda session: session.query(contents.has_rows(ODD))),
-    "table_checksum": Statement(lambda session: session.query(contents.checksum(ODD, [COBID.name, NOTE.name]))),
+    "table_checksum": Statement(lambda session: session.query(contents.checksum(ODD, [COBID, NOTE]))),
     "table_empty": Statement(lambda session: session.execute(contents.delete_rows(ODD))),
     "stage_changes": Statement(stage_changes),
     # Marks

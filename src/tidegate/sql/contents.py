@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tidegate.model.columns import Column
 from tidegate.model.names import TableName
 from tidegate.sql.text import Checksum, Count, Name, Sql, sql
 
@@ -17,11 +18,11 @@ def has_rows(table: TableName) -> Sql:
     return sql("SELECT CASE WHEN EXISTS (SELECT 1 FROM {table}) THEN 1 ELSE 0 END", table=Name.of(table))
 
 
-def checksum(table: TableName, columns: Sequence[str]) -> Sql:
+def checksum(table: TableName, columns: Sequence[Column]) -> Sql:
     """What the server itself makes of the content, as text, and the number of rows."""
     return sql(
         "SELECT {checksum}, {count} FROM {table}",
-        checksum=Checksum(tuple(Name.of(column) for column in columns)),
+        checksum=Checksum(tuple((Name.of(column.name), column.type) for column in columns)),
         count=Count(),
         table=Name.of(table),
     )

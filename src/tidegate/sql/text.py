@@ -85,7 +85,8 @@ class Joined:
 class Checksum:
     """A number, as text, that most changes of these columns change; whatever the order of the rows."""
 
-    columns: tuple[Name, ...]
+    columns: tuple[tuple[Name, str], ...]
+    """Each with its type."""
 
 
 @dataclass(frozen=True)
@@ -158,9 +159,10 @@ class Dialect:
     def same(self, one: str, other: str, column_type: str = "") -> str:
         return f"{one} = {other}"
 
-    def checksum(self, columns: Sequence[str]) -> str:
-        """Sums, since what stands there twice would cancel out otherwise."""
-        return f"CAST(sum(hashtextextended(CAST(ROW({', '.join(columns)}) AS text), 0)) AS text)"
+    def checksum(self, columns: Sequence[tuple[str, str]]) -> str:
+        """Of columns and their types. Sums, since what stands there twice would cancel out otherwise."""
+        named = ", ".join(column for column, _ in columns)
+        return f"CAST(sum(hashtextextended(CAST(ROW({named}) AS text), 0)) AS text)"
 
     def first(self, query: str, rows: int) -> str:
         return f"{query} LIMIT {rows:d}"
@@ -205,7 +207,7 @@ def render(statement: Part, dialect: Dialect) -> str:
         case Joined():
             return _joined(statement, dialect)
         case Checksum(columns):
-            return dialect.checksum([render(column, dialect) for column in columns])
+            return dialect.checksum([(render(column, dialect), type_) for column, type_ in columns])
         case Count():
             return dialect.count()
         case Among(column, values):

@@ -59,8 +59,8 @@ class MysqlDialect(Dialect):
             return found
         return f"({found} AND CAST({one} AS BINARY) = CAST({other} AS BINARY))"
 
-    def checksum(self, columns: Sequence[str]) -> str:
-        values = ", ".join(f"QUOTE({column})" for column in columns)  # a null is NULL, a text has quotes
+    def checksum(self, columns: Sequence[tuple[str, str]]) -> str:
+        values = ", ".join(f"QUOTE({column})" for column, _ in columns)  # a null is NULL, a text has quotes
         return f"CAST(SUM(CRC32(CONCAT_WS(',', {values}))) AS CHAR)"
 
 

@@ -24,6 +24,8 @@ from tidegate.sql.text import Dialect, Literal, one_of
 _STYLES = {"date": 23, "datetime": 121, "smalldatetime": 121, "datetime2": 121, "datetimeoffset": 121, "time": 121}
 _NUMBER_STYLES = {"float": 3, "real": 3}
 _ROW_VERSIONS = ("timestamp", "rowversion")
+_DOCUMENTS = ("xml", "text", "ntext", "json", "vector")
+_NOT_COMPARED = (*_DOCUMENTS, "image", "geometry", "geography")
 _AFTER_A_BLANK = "\N{SYMBOL FOR SPACE}"
 
 
@@ -115,9 +117,11 @@ class SqlServerDialect(Dialect):
             found.append(" = ".join(texts))
         return found[0] if len(found) == 1 else f"({' AND '.join(found)})"
 
-    def checksum(self, columns: Sequence[str]) -> str:
-        """Of the bytes. CHECKSUM_AGG would let rows that are there twice cancel out."""
-        return f"CONVERT(nvarchar(50), SUM(CONVERT(bigint, BINARY_CHECKSUM({', '.join(columns)}))))"
+    def checksum(self, columns: Sequence[tuple[str, str]]) -> str:
+        """Of the bytes. CHECKSUM_AGG would let rows that are there twice cancel out. BINARY_CHECKSUM passes over
+        documents and spatial values, and over what is behind the first characters of a long text: of those a hash."""
+        seen = [_hashed(column, kind) if _is_passed_over(kind) else column for column, kind in columns]
+        return f"CONVERT(nvarchar(50), SUM(CONVERT(bigint, BINARY_CHECKSUM({', '.join(seen)}))))"
 
     def key(self, text: str) -> str:
         return text + _AFTER_A_BLANK if text.endswith((" ", _AFTER_A_BLANK)) else text
@@ -130,6 +134,16 @@ class SqlServerDialect(Dialect):
 
     def first(self, query: str, rows: int) -> str:
         return f"{query} OFFSET 0 ROWS FETCH NEXT {rows:d} ROWS ONLY"
+
+
+def _is_passed_over(column_type: str) -> bool:
+    return bare(column_type) in _NOT_COMPARED or "(max)" in column_type
+
+
+def _hashed(column: str, column_type: str) -> str:
+    if bare(column_type) in _DOCUMENTS:
+        column = f"CONVERT(nvarchar(max), {column})"
+    return f"HASHBYTES('SHA2_256', CONVERT(varbinary(max), {column}))"
 
 
 DIALECT = SqlServerDialect()

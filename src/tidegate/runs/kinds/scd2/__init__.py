@@ -181,7 +181,7 @@ def _tail(table: VersionTable, window: Window) -> ReadRequest:
 def _steady(table: VersionTable, window: Window) -> Sql:
     """What must be the same before and after, where no snapshot can be had."""
     if table.mark is None:
-        return checksum(table.source.name, [column.name for column in table.kept_columns])
+        return checksum(table.source.name, table.kept_columns)
     return marks.tail(table.source.name, table.mark, window.after)
 
 

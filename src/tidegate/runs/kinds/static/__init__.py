@@ -51,7 +51,7 @@ class StaticKind(TableKind):
     def land_slice(self, work: Work, one: Planned, step: Land, snapshot: Snapshot, name: str) -> LandSlice:
         table = _table(one)
         by_server = table.settings.change_detection_method == "checksum"
-        total = checksum(table.source.name, table.hashed)
+        total = checksum(table.source.name, table.hashed_columns)
         return LandSlice(
             database=work.source,
             request=table.from_source(None),

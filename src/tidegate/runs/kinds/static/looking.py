@@ -44,7 +44,7 @@ def _file(table: WholeTable, lake: ParquetLake) -> LakeFile | None:
 def _source(table: WholeTable, source: Session, text_columns: tuple[str, ...]) -> tuple[int, str | None]:
     """How many rows, and what planning compares."""
     if table.settings.change_detection_method == "checksum":
-        answer = source.query(checksum(table.source.name, table.hashed))[0]
+        answer = source.query(checksum(table.source.name, table.hashed_columns))[0]
         return int(str(answer[1])), told(answer)
     request = table.from_source(None).with_text(text_columns).only(table.hashed)
     receipt = receipt_of(source, request)

@@ -8,7 +8,7 @@ from tidegate.changes.content_hash import WHOLE
 from tidegate.config.tables import StaticTable
 from tidegate.errors import ConfigError, Unsupported
 from tidegate.interfaces import ReadRequest
-from tidegate.model.columns import Shape
+from tidegate.model.columns import Column, Shape
 from tidegate.model.plan import Notice
 from tidegate.model.values import Value
 from tidegate.runs.tables import UNTOUCHED, Catalogs, ResolvedTable, compared, named_column, source_shape
@@ -26,6 +26,11 @@ class WholeTable(ResolvedTable):
     """Rows that change leave the target and come again, so that values of its other unique keys may change places."""
     hashed: tuple[str, ...]
     """The columns that tell a change."""
+
+    @property
+    def hashed_columns(self) -> list[Column]:
+        by_name = {column.name: column for column in self.columns}
+        return [by_name[name] for name in self.hashed]
 
     @property
     def lake_column(self) -> str:
