@@ -200,6 +200,28 @@ def test_a_session_that_is_still_starting_is_begun_without_and_closed_when_it_is
     assert closed.wait(timeout=10)
 
 
+def test_a_session_that_was_closed_while_it_started_is_gone_before_the_next_one_starts(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    happened: list[str] = []
+    is_there = threading.Event()
+
+    def made(self: Engine) -> str:
+        self._is_launching.set()
+        is_there.wait(timeout=10)
+        happened.append("made")
+        return f"session {len(happened)}"
+
+    monkeypatch.setattr(Engine, "_made", made)
+    monkeypatch.setattr("tidegate.spark.session.close_session", lambda one: happened.append(f"closed {one}"))
+    first, second = (Engine(None, None, {}, from_rows=100) for _ in range(2))
+    first.mover([100])
+    first.close()
+    second.start()
+    is_there.set()
+    assert (str(second.session()), happened) == ("session 3", ["made", "closed session 1", "made"])
+
+
 @pytest.mark.parametrize(
     ("settings", "counts", "few"),
     [

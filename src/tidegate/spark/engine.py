@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+_ONE_START = threading.Lock()
+
+
 class Engine:
     """At most one session. A session that was handed in is used as it is and never closed."""
 
@@ -97,10 +100,11 @@ class Engine:
 
     def _open(self, future: Future[SparkSession]) -> None:
         started = time.monotonic()
-        try:
-            future.set_result(self._given or self._made())
-        except BaseException as problem:
-            future.set_exception(problem)
+        with _ONE_START:  # and what was closed meanwhile is stopped in here, before another one could share it
+            try:
+                future.set_result(self._given or self._made())
+            except BaseException as problem:
+                future.set_exception(problem)
         self._is_launching.set()
         self.seconds_to_start = time.monotonic() - started
 
