@@ -151,6 +151,30 @@ def test_this_process_begins_and_spark_takes_what_is_left(tmp_path: Path, at_onc
     assert (sorted(here), nearby.was_joined) == ([0, 1], True)
 
 
+@pytest.mark.parametrize(
+    ("cores", "at_once", "tasks"), [(1, 1, 1), (2, 4, 2), (4, 4, 3), (8, 4, 3), (8, 1, 1), (2, 2, 1), (8, 16, 8)]
+)
+def test_spark_has_the_connections_that_this_process_does_not_use(
+    tmp_path: Path, cores: int, at_once: int, tasks: int, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(os, "cpu_count", lambda: cores)
+    spark, asked, is_asked = Future[Any](), list[int](), threading.Event()
+
+    class Asked(OneProcess):
+        def range(self, start: int, end: int, step: int, tasks: int) -> OneProcess:
+            asked.append(tasks)
+            is_asked.set()
+            return super().range(start, end, step, tasks)
+
+    def arrives() -> None:
+        spark.set_result(Asked())
+        if at_once > 1:  # it is still at work when Spark begins
+            assert is_asked.wait(timeout=10)
+
+    slices = [Timed(0, arrives), *(Timed(number) for number in range(1, 30))]
+    assert (len(moved(slices, tmp_path, Nearby(spark), at_once)), asked) == (30, [tasks])
+
+
 def test_spark_is_not_waited_for_when_all_is_moved(tmp_path: Path):
     nearby = Nearby(Future())
     assert len(moved([Timed(number) for number in range(3)], tmp_path, nearby)) == 3
@@ -165,9 +189,30 @@ def test_a_spark_that_does_not_start_fails_what_is_left_and_nothing_else(tmp_pat
         found = moved(slices, tmp_path, Nearby(spark))
 
     assert [found[number]["outcome"] for number in range(3)] == ["done", "done", "failed"]
-    assert found[2]["error"] == (
-        "There is no Java.\nWhat was committed before stands.\nRun again: it completes what is missing."
-    )
+    assert found[2]["error"] == "There is no Java.\nWhat was committed before stands.\nInstall one."
+
+
+def test_a_spark_that_did_not_start_after_rows_were_moved_does_not_say_that_none_were(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    is_there = threading.Event()
+
+    def made(self: Engine) -> object:
+        self._is_launching.set()
+        is_there.wait(timeout=10)
+        raise SparkUnavailable("It died.", "Nothing was read or written.", "Give it room.")
+
+    monkeypatch.setattr(Engine, "_made", made)
+    engine = Engine(None, None, {}, from_rows=100)
+    moving = engine.mover([100])
+    assert isinstance(moving, Nearby)
+    is_there.set()
+    with pytest.raises(SparkUnavailable):
+        engine.session()
+    with pytest.raises(SparkUnavailable) as told:
+        engine.mover([100])
+    assert str(told.value) == "It died.\nWhat was committed before stands.\nGive it room."
+    assert engine.name == "this process"
 
 
 @contextmanager

@@ -65,6 +65,7 @@ def test_a_history_and_a_capture_are_told():
         ("not_trusted", "CK_amount", "not tried on what was there before: CK_amount"),
         ("ignores_duplicates", "UX_code", "dropped in silence, and the load refused: UX_code"),
         ("is_searched", "", "full-text index follows"),
+        ("is_filtered", "branch_only", "neither replaced nor compared: branch_only"),
         ("read_only_place", "FG_2019", "cannot be loaded: FG_2019"),
     ],
 )

@@ -14,13 +14,14 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
-from tidegate.spark.slices import Nearby
+from tidegate.errors import SparkUnavailable, TidegateError
+from tidegate.spark.slices import COMMITTED_STANDS, Nearby
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-_ONE_START = threading.Lock()
+_ONE_START = threading.RLock()
 
 
 class Engine:
@@ -69,11 +70,20 @@ class Engine:
             self.start()
             self._is_launching.wait()  # a machine without Java says so before anything is moved
             if not self._from_rows or (self._future and self._future.done()):
-                self._is_used = True
-                return self.session()
+                return self._used_session()
         self._nearby = self._nearby or Nearby()
         self._nearby.spark = self._future
         return self._nearby
+
+    def _used_session(self) -> SparkSession:
+        try:
+            session = self.session()
+        except TidegateError as problem:
+            if self._nearby is None:
+                raise
+            raise SparkUnavailable(problem.happened, COMMITTED_STANDS, problem.remedy) from problem
+        self._is_used = True
+        return session
 
     def _are_few(self, counts: Sequence[int | None]) -> bool:
         return sum(self._from_rows if count is None else count for count in counts) < self._from_rows
@@ -100,13 +110,19 @@ class Engine:
 
     def _open(self, future: Future[SparkSession]) -> None:
         started = time.monotonic()
-        with _ONE_START:  # and what was closed meanwhile is stopped in here, before another one could share it
-            try:
-                future.set_result(self._given or self._made())
-            except BaseException as problem:
-                future.set_exception(problem)
+        if self._given is not None:
+            future.set_result(self._given)
+        else:
+            self._make(future)
         self._is_launching.set()
         self.seconds_to_start = time.monotonic() - started
+
+    def _make(self, future: Future[SparkSession]) -> None:
+        with _ONE_START:  # what was closed meanwhile is stopped in here, too, before another one could share it
+            try:
+                future.set_result(self._made())
+            except BaseException as problem:
+                future.set_exception(problem)
 
     def _made(self) -> SparkSession:
         from tidegate.spark.session import open_session
@@ -120,7 +136,8 @@ def _closed(opened: Future[SparkSession]) -> None:
     if opened.exception() is None:
         from tidegate.spark.session import close_session
 
-        close_session(opened.result())
+        with _ONE_START:
+            close_session(opened.result())
 
 
 def _import_what_moves_rows() -> None:

@@ -143,8 +143,8 @@ def _started(
         where = remote or master or _DEFAULT_MASTER
         java_home = find_java()
         settings = configuration(where, java_home, options)
-        launching()
         with starting(where, java_home):
+            launching()  # whoever goes on now meets an environment that no longer changes
             session = builder.config(map={**settings, **({} if remote else {"spark.master": where})}).getOrCreate()
     _OPENED.add(session)
     return session

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _POLL_SECONDS = 0.1
+COMMITTED_STANDS = "What was committed before stands."
 
 Facts = dict[str, Any]
 
@@ -103,22 +104,23 @@ class _Job(threading.Thread):
     def _move_here(self, nearby: Nearby) -> None:
         cores = os.cpu_count() or 1
         if nearby.spark is None:
-            _join(self._threads(cores, lambda: False))
+            for one in self._threads(cores, lambda: False):
+                one.join()
             return
-        # A core is left to the JVM, and one of the connections to Spark.
-        threads = self._threads(max(min(cores, self._at_once) - 1, 1), nearby.spark.done)
+        # One alone: Python's lock lets several do little more, and Spark has the other connections when it is there.
+        [thread] = self._threads(1, nearby.spark.done)
         try:
-            while not nearby.spark.done() and any(thread.is_alive() for thread in threads):
+            while not nearby.spark.done() and thread.is_alive():
                 time.sleep(_POLL_SECONDS)
             if nearby.spark.done():
-                at_once = self._at_once - len(threads)
-                if not at_once:
-                    _join(threads)
+                if self._at_once == 1:
+                    thread.join()
+                at_once = self._at_once - thread.is_alive()
                 # As many for each core: what one of them did alone in the end, the others would wait for.
-                even = at_once - at_once % cores if at_once > cores else max(at_once, 1)
-                nearby.was_joined |= self._move_by_spark(nearby.spark.result(), even)
+                even = at_once - at_once % cores if at_once > cores else at_once
+                self._move_by_spark(nearby.spark.result(), even, nearby)
         finally:
-            _join(threads)
+            thread.join()
 
     def _threads(self, most: int, is_over: Callable[[], bool]) -> list[threading.Thread]:
         """Threads that take one slice after the other until none is left, or it is over."""
@@ -139,15 +141,15 @@ class _Job(threading.Thread):
             thread.start()
         return threads
 
-    def _move_by_spark(self, session: SparkSession, at_once: int) -> bool:
-        """Whether anything was left to move."""
+    def _move_by_spark(self, session: SparkSession, at_once: int, joining: Nearby | None = None) -> None:
         left = [(number, self._slices[number]) for number in self._left]
         if left:
+            if joining is not None:
+                joining.was_joined = True
             places = session.range(0, len(left), 1, min(len(left), at_once))
             work = _task(left, str(self._workspace))
             for row in places.mapInArrow(work, "slice bigint, facts string").collect():
                 self._results.put((row["slice"], json.loads(row["facts"])))
-        return bool(left)
 
     def since_last(self) -> Iterator[tuple[int, Facts]]:
         """What came back: of threads as soon as it is there, of Spark when its job has ended."""
@@ -155,13 +157,11 @@ class _Job(threading.Thread):
             yield self._results.get()
 
     def why_missing(self) -> Facts:
-        ended = f"Spark ended before this slice did: {_reason(self._problem)}."
-        problem = SparkUnavailable(
-            self._problem.happened if isinstance(self._problem, TidegateError) else ended,
-            "What was committed before stands.",
-            "Run again: it completes what is missing.",
-        )
-        return _failed(problem)
+        happened, remedy = f"Spark ended before this slice did: {_reason(self._problem)}.", ""
+        if isinstance(self._problem, TidegateError):
+            happened, remedy = self._problem.happened, self._problem.remedy
+        again = "Run again: it completes what is missing."
+        return _failed(SparkUnavailable(happened, COMMITTED_STANDS, remedy or again))
 
 
 def _reason(problem: BaseException | None) -> str:
@@ -169,11 +169,6 @@ def _reason(problem: BaseException | None) -> str:
     lines = [line.strip() for line in str(problem or "no answer").strip().split("\n")]
     raised = [line for line in lines if re.match(r"(\w+\.)*\w+(Error|Exception): ", line)]
     return (raised or lines)[0][:300].rstrip(".")
-
-
-def _join(threads: Iterable[threading.Thread]) -> None:
-    for thread in threads:
-        thread.join()
 
 
 def _task(

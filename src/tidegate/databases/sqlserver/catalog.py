@@ -99,7 +99,8 @@ UNION ALL
 SELECT i.object_id, 'ignores_duplicates', i.name FROM sys.indexes AS i
 WHERE i.object_id IN ({tables}) AND i.ignore_dup_key = 1 AND i.is_disabled = 0
 UNION ALL
-SELECT i.object_id, 'is_searched', N'' FROM sys.fulltext_indexes AS i WHERE i.object_id IN ({tables})
+SELECT i.object_id, 'is_searched', N'' FROM sys.fulltext_indexes AS i
+WHERE i.object_id IN ({tables}) AND i.is_enabled = 1 AND i.change_tracking_state = 'A'
 UNION ALL
 SELECT p.object_id, 'read_only_place', fg.name
 FROM sys.partitions AS p
@@ -155,7 +156,8 @@ _HIDDEN = "tables that this login may not see may refer to it (VIEW DEFINITION o
 _REMARKS = {
     "has_history": "it keeps a history of its rows: each load adds the rows that it replaces to it",
     "is_captured": "its changes are captured (CDC): each load is captured as deletions and insertions",
-    "in_memory": "it is kept in memory: loads need MEMORY_OPTIMIZED_ELEVATE_TO_SNAPSHOT of its database to be on",
+    "in_memory": "it is kept in memory: loads need MEMORY_OPTIMIZED_ELEVATE_TO_SNAPSHOT of its database to be on, and"
+    " verify ALLOW_SNAPSHOT_ISOLATION to be off",
     "is_published": "it is published: each load is sent to its subscribers",
     "is_tracked": "its changes are tracked: each load stands there as deletions and insertions",
     "bound_views": "it cannot be altered while views are bound to it: {}",
@@ -163,12 +165,13 @@ _REMARKS = {
     "ignores_duplicates": "rows whose keys an index has already would be dropped in silence, and the load refused: {}",
     "is_searched": "its full-text index follows each load",
     "read_only_place": "what lies in a filegroup that is read-only cannot be loaded: {}",
+    "is_filtered": "rows that a security policy hides from this login are neither replaced nor compared: {}",
     "instead": "a trigger of it acts instead of the statement: what it makes of a load is compared with what was sent",
 }
 _CAUTIONS = {
     "is_filtered": "rows that a security policy hides from this login are neither copied nor missed: {}",
-    "in_memory": "it is kept in memory: the server refuses to read it in a snapshot (error 41332), as it would be"
-    " while its database has ALLOW_SNAPSHOT_ISOLATION on",
+    "in_memory": "it is kept in memory: to be read it needs ALLOW_SNAPSHOT_ISOLATION of its database off (error 41332)"
+    " and MEMORY_OPTIMIZED_ELEVATE_TO_SNAPSHOT on (error 41368)",
 }
 # May a read see one moment of the database? Does a variable add up over rows, as a bulk copy needs it?
 ABILITIES = """

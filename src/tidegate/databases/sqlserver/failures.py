@@ -26,7 +26,7 @@ _AWAY = (
 _MISSING = (207, 208, 2812, 3701, 4902)
 _DENIED = (229, 230, 262, 297, 300, 916, 1088, 2759, 2760, 15247, 15151)
 _NO_ROOM_ON_DISK = (701, 1101, 1105, 8645, 8651, 9002)
-_READ_ONLY = (652, 3906)
+_READ_ONLY_DATABASE, _READ_ONLY_FILEGROUP = 3906, 652
 _CONSTRAINTS = (515, 547, 2601, 2627)
 NO_ROOM_IN_COLUMN = (
     220,
@@ -105,7 +105,9 @@ def _remedy(number: int) -> str:
         )
     if number in _NO_ROOM_ON_DISK:
         return "Make room on the server (data, log or memory, as it says), then run again."
-    if number in _READ_ONLY:
+    if number == _READ_ONLY_FILEGROUP:
+        return "Make the filegroup writable, or leave what lies in it out of the table's scope."
+    if number == _READ_ONLY_DATABASE:
         return "Name a database that takes writes (the primary of a group, not its readable copy), or make it writable."
     return "Run again when the cause is gone; `--debug` shows where it happened."
 

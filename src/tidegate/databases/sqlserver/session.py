@@ -224,13 +224,13 @@ class SqlServerSession(Session):
             return {}
         asked = {numbers[there]: there for there in real.values()}
         can = self.abilities
-        answers = [self.query(question) for question in catalog.questions(asked, DIALECT, can)]
         if can.is_warehouse:
             raise Unsupported(
                 f"{self._connection.display} is Azure Synapse, whose SQL is not that of SQL Server.",
                 "Nothing was read or written.",
                 "Name an SQL Server, a Managed Instance or an Azure SQL Database.",
             )
+        answers = [self.query(question) for question in catalog.questions(asked, DIALECT, can)]
         consistent = can.snapshot_of_transaction or can.snapshot_of_statement
         found = self._with_layouts(catalog.shapes(asked, *answers, consistent=consistent), numbers)
         return {name: found[there] for name, there in real.items() if there in found}

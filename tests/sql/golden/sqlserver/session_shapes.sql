@@ -58,7 +58,8 @@ UNION ALL
 SELECT i.object_id, 'ignores_duplicates', i.name FROM sys.indexes AS i
 WHERE i.object_id IN (7, 8) AND i.ignore_dup_key = 1 AND i.is_disabled = 0
 UNION ALL
-SELECT i.object_id, 'is_searched', N'' FROM sys.fulltext_indexes AS i WHERE i.object_id IN (7, 8)
+SELECT i.object_id, 'is_searched', N'' FROM sys.fulltext_indexes AS i
+WHERE i.object_id IN (7, 8) AND i.is_enabled = 1 AND i.change_tracking_state = 'A'
 UNION ALL
 SELECT p.object_id, 'read_only_place', fg.name
 FROM sys.partitions AS p

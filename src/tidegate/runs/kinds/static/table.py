@@ -29,7 +29,7 @@ class WholeTable(ResolvedTable):
 
     @property
     def hashed_columns(self) -> list[Column]:
-        by_name = {column.name: column for column in self.columns}
+        by_name = {column.name: column for column in self.source.columns}
         return [by_name[name] for name in self.hashed]
 
     @property
