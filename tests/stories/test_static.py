@@ -391,6 +391,16 @@ def test_the_servers_own_checksum_tells_a_change(references: Callable[[str, str]
     assert (reference.held(reference.target), reference.steps()) == ([], [])
 
 
+def test_a_column_that_the_target_computes_tells_no_change(references: Callable[[str, str], Reference]):
+    reference = references("postgresql", "postgresql")
+    reference.settings |= {"hash_columns": ["rate"], "primary_keys": ["code"]}
+    reference.in_target(
+        "CREATE TABLE currencies (code text PRIMARY KEY, name text, rate numeric GENERATED ALWAYS AS (1) STORED)"
+    )
+    plan = reference.tidegate().plan()
+    assert "rate cannot tell a change: the target computes it" in str(dict(plan.failures)["currencies"])
+
+
 def test_only_the_columns_that_are_named_tell_a_change(references: Callable[[str, str], Reference]):
     reference = references("postgresql", "postgresql")
     reference.settings["hash_columns"] = ["code", "rate"]

@@ -77,6 +77,13 @@ def resolve(settings: StaticTable, catalogs: Catalogs) -> WholeTable:
     # What others refer to must not leave and come again, not even inside of a transaction.
     merges = strategy == "upsert" or (referenced and bool(key))
     chosen = [named_column(settings, shape, name, "hash_columns").name for name in settings.hash_columns or ()]
+    computed = [name for name in chosen if name not in travelling]
+    if computed:
+        raise Unsupported(
+            f"{settings.name}: {', '.join(computed)} cannot tell a change: the target computes it, and no copy comes.",
+            UNTOUCHED,
+            "Leave it out of `hash_columns`.",
+        )
     # Which rows there are always counts.
     hashed = tuple(dict.fromkeys((*key, *chosen))) if chosen else ()
     return WholeTable.of(
