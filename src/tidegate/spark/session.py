@@ -6,6 +6,7 @@ import contextlib
 import logging
 import os
 import socket
+import threading
 import urllib.request
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
@@ -66,10 +67,18 @@ def close_session(session: SparkSession) -> None:
     with contextlib.suppress(Exception):  # a JVM that is gone must not hide the error that came first
         if not is_connect(session):
             session.sparkContext.setLogLevel("OFF")  # tasks that still run complain of being stopped
+            _let_accumulators_end_by_themselves(session)
         session.stop()
     if is_connect(session):
         # pyspark leaves it behind, and would refuse every classic session after this one.
         os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)
+
+
+def _let_accumulators_end_by_themselves(session: SparkSession) -> None:
+    """pyspark's server of accumulators looks once a second whether it is to end, and `stop` would wait for it."""
+    server = getattr(session.sparkContext, "_accumulatorServer", None)
+    if server is not None:
+        server.shutdown = threading.Thread(target=server.shutdown, daemon=True, name="tidegate accumulators").start
 
 
 def is_connect(session: SparkSession) -> bool:
