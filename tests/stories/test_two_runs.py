@@ -7,15 +7,17 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from threading import Event
+from threading import Event, Timer
 from typing import TYPE_CHECKING
 
 import pytest
 
+from kit.copies import database_at
 from kit.meanwhile import At, Before
 from kit.project import FIVE_DAYS, FRIDAY, SATURDAY, Story, assert_same_rows, cli
 from kit.witness import Witness
 from tidegate import Tidegate
+from tidegate.state import lock
 
 if TYPE_CHECKING:
     from tidegate.demo.embedded import EmbeddedPostgres
@@ -45,6 +47,16 @@ def test_a_second_run_is_told_who_holds_the_table_and_since_when(story: Story, t
     assert safe == "Nothing was read or written; the other run goes on undisturbed."
     assert remedy == "Wait for it to end. A run that died frees its lock by itself."
     story.assert_in_step(*FIVE_DAYS)
+
+
+def test_a_table_that_a_run_of_this_process_is_giving_back_is_waited_for(story: Story):
+    story.run()
+    target = database_at(story.target)
+    with target.connect("first") as first, target.connect("second") as second:
+        lock.take(first, "public.trades", "r-1")
+        Timer(0.3, first.close).start()
+        lock.take(second, "public.trades", "r-2")
+        assert lock.newest_run(second, "public.trades") == "r-2"
 
 
 def test_a_table_that_is_held_does_not_stop_the_others(story: Story):

@@ -5,21 +5,27 @@ from __future__ import annotations
 import getpass
 import os
 import socket
+import time
 
 from tidegate.errors import Locked
 from tidegate.interfaces import Session
 from tidegate.sql.text import Literal, sql
 from tidegate.state.ledger import own
 
+_TRIES, _SECONDS_BETWEEN = 20, 0.05
+
 
 def take(session: Session, table: str, run: str) -> None:
     """Hold the table for as long as the session lives. Raises Locked with the holder and since when."""
-    if not session.try_lock(f"tidegate table {table}"):
-        raise Locked(
-            f"{table} is held by {_holder(session, table)}.",
-            "Nothing was read or written; the other run goes on undisturbed.",
-            "Wait for it to end. A run that died frees its lock by itself.",
-        )
+    name = f"tidegate table {table}"
+    if not session.try_lock(name):
+        holder = _holder(session, table)
+        if f"({_whoami()})" not in holder or not _comes_free(session, name):
+            raise Locked(
+                f"{table} is held by {holder}.",
+                "Nothing was read or written; the other run goes on undisturbed.",
+                "Wait for it to end. A run that died frees its lock by itself.",
+            )
     session.execute(
         sql("DELETE FROM {locks} WHERE table_name = {table}", locks=own(session, "locks"), table=Literal(table))
     )
@@ -39,6 +45,15 @@ def newest_run(session: Session, table: str) -> str:
         sql("SELECT run FROM {locks} WHERE table_name = {table}", locks=own(session, "locks"), table=Literal(table))
     )
     return str(rows[0][0]) if rows else ""
+
+
+def _comes_free(session: Session, name: str) -> bool:
+    """A run of this process that has ended a moment ago closed its session; its server may still have to notice."""
+    for _ in range(_TRIES):
+        time.sleep(_SECONDS_BETWEEN)
+        if session.try_lock(name):
+            return True
+    return False
 
 
 def _holder(session: Session, table: str) -> str:
