@@ -78,6 +78,7 @@ def _let_accumulators_end_by_themselves(session: SparkSession) -> None:
     """pyspark's server of accumulators looks once a second whether it is to end, and `stop` would wait for it."""
     server = getattr(session.sparkContext, "_accumulatorServer", None)
     if server is not None:
+        server.handle_error = lambda request, address: None  # it would print that the JVM has hung up
         server.shutdown = threading.Thread(target=server.shutdown, daemon=True, name="tidegate accumulators").start
 
 
