@@ -52,6 +52,12 @@ def shape_of(url: str, table: str) -> Shape | None:
         return _shape(session, table)
 
 
+def remarks_of(url: str, table: str) -> tuple[str, ...]:
+    shape = shape_of(url, table)
+    assert shape is not None
+    return shape.remarks
+
+
 def _shape(session: Session, table: str) -> Shape | None:
     name = TableName("dbo", table)
     return session.shapes([name]).get(name)
@@ -122,6 +128,30 @@ def test_only_an_index_that_can_tell_the_next_value_counts(witness: SqlServerWit
     assert shape is not None
     assert [column.name for column in shape.columns if shape.indexed(column.name)] == expected
     assert shape.unique_keys == (("g",),)
+
+
+# Rules
+
+
+def test_a_rule_of_the_table_is_told(witness: SqlServerWitness):
+    witness.do("CREATE TABLE t (a int PRIMARY KEY, amount int, CONSTRAINT CK_amount CHECK (amount > 0))")
+    witness.do("CREATE TABLE bare (a int PRIMARY KEY, amount int)")
+
+    told = [one for one in remarks_of(witness.url, "t") if "break a rule" in one]
+
+    assert len(told) == 1
+    assert "ck_amount" in told[0].casefold()
+    assert "amount" in told[0].casefold().partition("ck_amount")[2]
+    assert [one for one in remarks_of(witness.url, "bare") if "break a rule" in one] == []
+
+
+def test_a_key_that_is_unique_in_part_is_told(witness: SqlServerWitness, gaps: Callable[[str], NoReturn]):
+    witness.do("CREATE TABLE t (a int PRIMARY KEY, amount int)")
+    witness.do("CREATE UNIQUE INDEX UX_amount ON t (amount) WHERE amount > 9")
+    if witness.ask("SELECT COUNT(*) FROM sys.indexes WHERE has_filter = 1") == [(0,)]:
+        gaps("filtered indexes: a compatible server does not tell them")
+
+    assert [one for one in remarks_of(witness.url, "t") if "UX_amount where" in one and "(9)" in one] != []
 
 
 # Rights

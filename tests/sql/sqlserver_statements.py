@@ -127,6 +127,13 @@ SQLSERVER: dict[str, Statement] = {
             "FROM sys.partition_functions": [],
         },
     ),
+    "session_shapes_where_changes_are_captured": Statement(
+        lambda session: session.shapes([ODD]),
+        answers={
+            "INFORMATION_SCHEMA.TABLES": [(ODD.schema, ODD.name, 7)],
+            "d.snapshot_isolation_state": [(1, 0, 2, 3, -220, 1)],
+        },
+    ),
     "session_shapes_of_synapse": Statement(
         lambda session: session.shapes([ODD]),
         answers={

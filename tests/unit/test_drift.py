@@ -335,6 +335,11 @@ def test_what_the_source_may_keep_to_itself_is_told_before(target: Shape | None)
     assert drift.notices == (Notice("some rows are hidden", severity="warning"),)
 
 
+def test_what_the_login_may_not_see_of_the_source_is_a_note():
+    drift = verdict(replace(shape(NOTE), unseen=("rows could be hidden",)), shape(NOTE))
+    assert drift.notices == (Notice("rows could be hidden"),)
+
+
 def test_a_deletion_that_reaches_other_tables_stops():
     with pytest.raises(DriftStop, match=r"would delete or change rows of public\.fills"):
         verdict(shape(NOTE), replace(shape(NOTE), referenced_by=("public.fills",), cascades_to=("public.fills",)))

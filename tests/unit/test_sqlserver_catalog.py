@@ -14,6 +14,7 @@ from tidegate.sql.text import render
 
 TABLE = TableName("dbo", "cards")
 MAY_ALL, MAY_READ = (7, 1, 1, 1), (7, 1, 0, 1)
+SQL_SERVER, COMPATIBLE = catalog.Abilities.of(1, False, 2, 3, 5), catalog.Abilities.of(1, False, 1, 3)
 
 
 def column(
@@ -23,9 +24,14 @@ def column(
     return (7, name, *kind, True, False, False, generated, is_set, masked, encryption, 0)
 
 
-def shape(*columns: tuple[object, ...], rights: tuple[object, ...] = MAY_ALL, facts: tuple[object, ...] = ()) -> Shape:
+def shape(
+    *columns: tuple[object, ...],
+    rights: tuple[object, ...] = MAY_ALL,
+    facts: tuple[object, ...] = (),
+    can: catalog.Abilities = SQL_SERVER,
+) -> Shape:
     spellings = [("dbo", "cards", one[1]) for one in columns]
-    return catalog.shapes({7: TABLE}, columns, (), facts, [rights], spellings, consistent=True)[TABLE]
+    return catalog.shapes({7: TABLE}, columns, (), facts, [rights], spellings, can=can)[TABLE]
 
 
 @pytest.mark.parametrize(
@@ -63,6 +69,9 @@ def test_a_history_and_a_capture_are_told():
         ("is_tracked", "", "its changes are tracked"),
         ("bound_views", "v_daily", "views are bound to it: v_daily"),
         ("not_trusted", "CK_amount", "not tried on what was there before: CK_amount"),
+        ("rules", "CK_amount ([amount]>(0))", "break a rule of it are refused: CK_amount ([amount]>(0))"),
+        ("unique_in_part", "UX_code where ([gone]=(0))", "where a part of it is unique: UX_code where ([gone]=(0))"),
+        ("captures", "dbo_cards", "until there is a new capture: dbo_cards"),
         ("ignores_duplicates", "UX_code", "dropped in silence, and the load refused: UX_code"),
         ("is_searched", "", "full-text index follows"),
         ("is_filtered", "branch_only", "neither replaced nor compared: branch_only"),
@@ -82,12 +91,36 @@ def test_what_whoever_reads_a_table_should_know_is_told(fact: str, value: str, t
     assert told in caution
 
 
-def test_policies_are_asked_for_where_a_server_has_them():
-    asked = [
-        [render(question, DIALECT) for question in catalog.questions({7: TABLE}, DIALECT, can)]
-        for can in (catalog.Abilities.of(1, False, 2, 3, 5), catalog.Abilities.of(1, False, 1, 3))
-    ]
-    assert [any("sys.security_policies" in text for text in texts) for texts in asked] == [True, False]
+@pytest.mark.parametrize(
+    ("view", "can", "asked"),
+    [
+        ("sys.security_policies", SQL_SERVER, True),
+        ("sys.security_policies", COMPATIBLE, False),
+        ("cdc.change_tables", SQL_SERVER._replace(captures=True), True),
+        ("cdc.change_tables", SQL_SERVER, False),
+    ],
+)
+def test_what_only_some_servers_have_is_asked_of_them_alone(view: str, can: catalog.Abilities, asked: bool):
+    texts = [render(question, DIALECT) for question in catalog.questions({7: TABLE}, DIALECT, can)]
+    assert any(view in text for text in texts) is asked
+
+
+@pytest.mark.parametrize(("answer", "may"), [(1, True), (0, False), (None, False)], ids=["may", "may not", "none"])
+def test_captures_are_read_only_by_who_may(answer: int | None, may: bool):
+    assert catalog.Abilities.of(1, False, 2, 3, 5, answer).captures is may
+
+
+@pytest.mark.parametrize(
+    ("rights", "can", "told"),
+    [(MAY_ALL, SQL_SERVER, False), ((7, 1, 1, 0), SQL_SERVER, True), ((7, 1, 1, 0), COMPATIBLE, False)],
+    ids=["sees every policy", "may miss one", "there are none"],
+)
+def test_whoever_reads_is_told_of_policies_that_it_may_not_see(
+    rights: tuple[object, ...], can: catalog.Abilities, told: bool
+):
+    found = shape(column("a"), rights=rights, can=can)
+    assert ["could hide rows" in one for one in found.unseen] == [True] * told
+    assert found.cautions == ()
 
 
 def test_an_external_table_is_no_target():

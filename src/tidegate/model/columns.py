@@ -75,6 +75,8 @@ class Shape:
     """What a person should know before rows are loaded into it."""
     cautions: tuple[str, ...] = ()
     """What a person should know before rows are read from it."""
+    unseen: tuple[str, ...] = ()
+    """What could be so, which this login may not see, and matters to whoever reads it."""
 
     def exactly(self, name: str) -> Column | None:
         return next((column for column in self.columns if column.name == name), None)

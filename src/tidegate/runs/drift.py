@@ -54,7 +54,7 @@ def compare(
     whether a load takes rows away."""
     _stop_at_unreadable_columns(table, source)
     _stop_at_refused_names(table, source, target, target_name, database)
-    cautions = tuple(Notice(caution, severity="warning") for caution in source.cautions)
+    cautions = (*(Notice(caution, severity="warning") for caution in source.cautions), *map(Notice, source.unseen))
     if target is None:
         declared = [database.declare(column) for column in source.columns]
         statements = database.create_table(target_name, declared, source.primary_key, index_on.name if index_on else "")

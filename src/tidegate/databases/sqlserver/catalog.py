@@ -13,6 +13,9 @@ Facts that shape this file
  * A security policy with a filter hides rows from logins without an error or a sign. Who lacks VIEW DEFINITION of the
    policy does not see it, either.
  * A table in memory cannot be read where the session's isolation level is SNAPSHOT.
+ * Definitions of rules and filters are null for logins that may not see them.
+ * The list of CDC's captures exists only where CDC is on, few logins may read it, and its texts are in the collation of
+   the database, which need not be the catalog's.
  * Masked columns give masks to logins without UNMASK, encrypted ones give ciphers. UNMASK is a right on the database,
    and from 2022 on one table, too: older servers answer null when they are asked for that.
 """
@@ -110,6 +113,17 @@ LEFT JOIN sys.destination_data_spaces AS d
 JOIN sys.filegroups AS fg ON fg.data_space_id = COALESCE(d.data_space_id, i.data_space_id) AND fg.is_read_only = 1
 WHERE p.object_id IN ({tables})
 UNION ALL
+SELECT t.object_id, 'read_only_place', fg.name
+FROM sys.tables AS t JOIN sys.filegroups AS fg ON fg.data_space_id = t.lob_data_space_id AND fg.is_read_only = 1
+WHERE t.object_id IN ({tables})
+UNION ALL
+SELECT k.parent_object_id, 'rules', k.name + N' ' + COALESCE(LEFT(k.definition, 200), N'(hidden from this login)')
+FROM sys.check_constraints AS k WHERE k.parent_object_id IN ({tables}) AND k.is_disabled = 0
+UNION ALL
+SELECT i.object_id, 'unique_in_part', i.name + N' where ' + COALESCE(LEFT(i.filter_definition, 200), N'(hidden)')
+FROM sys.indexes AS i
+WHERE i.object_id IN ({tables}) AND i.is_unique = 1 AND i.has_filter = 1 AND i.is_disabled = 0
+UNION ALL
 SELECT t.object_id, 'is_external', N'' FROM sys.tables AS t WHERE t.object_id IN ({tables}) AND t.is_external = 1
 UNION ALL
 SELECT t.object_id, 'is_tracked', N'' FROM sys.change_tracking_tables AS t WHERE t.object_id IN ({tables})
@@ -128,6 +142,10 @@ _POLICIES = """
 SELECT p.target_object_id, 'is_filtered', s.name
 FROM sys.security_predicates AS p JOIN sys.security_policies AS s ON s.object_id = p.object_id AND s.is_enabled = 1
 WHERE p.target_object_id IN ({tables}) AND p.predicate_type = 0
+"""
+_CAPTURES = """
+SELECT c.source_object_id, 'captures', c.capture_instance COLLATE CATALOG_DEFAULT FROM cdc.change_tables AS c
+WHERE c.source_object_id IN ({tables}) AND c.has_drop_pending IS NULL
 """
 _RIGHTS = """
 SELECT {number}, CONVERT(int, HAS_PERMS_BY_NAME({name}, 'OBJECT', 'SELECT')),
@@ -153,15 +171,19 @@ FROM sys.databases AS d WHERE d.name = DB_NAME()
 """
 MASKED = "it is masked, and this login, which lacks UNMASK, would copy the masks"
 _HIDDEN = "tables that this login may not see may refer to it (VIEW DEFINITION on the database would show them)"
+_UNSEEN = "a policy that this login may not see could hide rows (VIEW DEFINITION on the database shows them all)"
 _REMARKS = {
     "has_history": "it keeps a history of its rows: each load adds the rows that it replaces to it",
     "is_captured": "its changes are captured (CDC): each load is captured as deletions and insertions",
+    "captures": "a column that is added to it is missing from what is captured until there is a new capture: {}",
     "in_memory": "it is kept in memory: loads need MEMORY_OPTIMIZED_ELEVATE_TO_SNAPSHOT of its database to be on, and"
     " verify ALLOW_SNAPSHOT_ISOLATION to be off",
     "is_published": "it is published: each load is sent to its subscribers",
     "is_tracked": "its changes are tracked: each load stands there as deletions and insertions",
     "bound_views": "it cannot be altered while views are bound to it: {}",
     "not_trusted": "constraints hold for loads, and were not tried on what was there before: {}",
+    "rules": "rows that break a rule of it are refused: {}",
+    "unique_in_part": "two rows of one key are refused where a part of it is unique: {}",
     "ignores_duplicates": "rows whose keys an index has already would be dropped in silence, and the load refused: {}",
     "is_searched": "its full-text index follows each load",
     "read_only_place": "what lies in a filegroup that is read-only cannot be loaded: {}",
@@ -178,7 +200,8 @@ ABILITIES = """
 DECLARE @all nvarchar(10) = NULL;
 SELECT @all = COALESCE(@all, N'') + v FROM (VALUES (N'a'), (N'b')) AS two (v);
 SELECT d.snapshot_isolation_state, d.is_read_committed_snapshot_on, LEN(@all),
-       CONVERT(int, SERVERPROPERTY('EngineEdition')), OBJECT_ID(N'sys.security_predicates')
+       CONVERT(int, SERVERPROPERTY('EngineEdition')), OBJECT_ID(N'sys.security_predicates'),
+       HAS_PERMS_BY_NAME(N'cdc.change_tables', 'OBJECT', 'SELECT')
 FROM sys.databases AS d WHERE d.name = DB_NAME()
 """
 _ALLOWED, _ADDED_UP, _WAREHOUSES = 1, 2, (6, 11)
@@ -194,13 +217,21 @@ class Abilities(NamedTuple):
     """Synapse, whose SQL is another."""
     policies: bool = True
     """Whether rows can be hidden by policies; a compatible server has none."""
+    captures: bool = False
+    """Whether the list of CDC's captures is there to be read."""
 
     @classmethod
     def of(
-        cls, state: int, by_statement: bool, length: int, edition: int | None, predicates: int | None = None
+        cls,
+        state: int,
+        by_statement: bool,
+        length: int,
+        edition: int | None,
+        predicates: int | None = None,
+        captures: int | None = None,
     ) -> Abilities:
         bulk, warehouse = length == _ADDED_UP, edition in _WAREHOUSES
-        return cls(state == _ALLOWED, bool(by_statement), bulk, warehouse, predicates is not None)
+        return cls(state == _ALLOWED, bool(by_statement), bulk, warehouse, predicates is not None, bool(captures))
 
 
 def numbered(query: Callable[[Sql], list[Any]], names: Iterable[TableName]) -> dict[TableName, int]:
@@ -229,16 +260,14 @@ def _table(row: Any) -> TableName:
 def questions(tables: dict[int, TableName], dialect: Dialect, can: Abilities) -> list[Sql]:
     """About columns, about indexes, about all else, what the login may do, and how columns are spelled."""
     numbers = [Literal(number) for number in sorted(tables)]
-    columns, indexes, facts, policies = (
-        sql(text.strip(), tables=numbers) for text in (_COLUMNS, _INDEXES, _FACTS, _POLICIES)
-    )
-    facts = _both(facts, policies) if can.policies else facts
+    asked = [_FACTS, *([_POLICIES] if can.policies else []), *([_CAPTURES] if can.captures else [])]
+    columns, indexes, *facts = (sql(text.strip(), tables=numbers) for text in (_COLUMNS, _INDEXES, *asked))
     rights = [
         sql(_RIGHTS.strip(), number=Literal(number), name=Literal(render(Name.of(name), dialect)))
         for number, name in sorted(tables.items())
     ]
     spelled = sql(_COLUMN_NAMES.strip(), names=[Literal(name.name) for name in sorted(tables.values())])
-    return [columns, indexes, facts, functools.reduce(_both, rights), spelled]
+    return [columns, indexes, functools.reduce(_both, facts), functools.reduce(_both, rights), spelled]
 
 
 def _both(one: Sql, other: Sql) -> Sql:
@@ -253,7 +282,7 @@ def shapes(
     rights: Iterable[Any],
     spellings: Iterable[Any],
     *,
-    consistent: bool,
+    can: Abilities,
 ) -> dict[TableName, Shape]:
     as_written = _Spelling(names, spellings)
     columns_of: dict[int, list[Column]] = {}
@@ -267,11 +296,11 @@ def shapes(
     for number, fact, value in facts:
         known.setdefault(number, {}).setdefault(fact, []).append(str(value))
     made = {
-        number: _shape(names[number], found, keys.get(number, {}), known.get(number, {}), consistent=consistent)
+        number: _shape(names[number], found, keys.get(number, {}), known.get(number, {}), can)
         for number, found in columns_of.items()
     }
     may = {number: _Rights(*map(bool, told)) for number, *told in rights}
-    return {names[number]: _as_allowed(shape, may.get(number, _NONE)) for number, shape in made.items()}
+    return {names[number]: _as_allowed(shape, may.get(number, _NONE), can) for number, shape in made.items()}
 
 
 class _Rights(NamedTuple):
@@ -285,13 +314,14 @@ class _Rights(NamedTuple):
 _NONE = _Rights(read=False, see_unmasked=False, see_every_table=False)
 
 
-def _as_allowed(shape: Shape, may: _Rights) -> Shape:
+def _as_allowed(shape: Shape, may: _Rights, can: Abilities) -> Shape:
     columns = tuple(
         replace(column, unreadable="") if may.see_unmasked and column.unreadable == MASKED else column
         for column in shape.columns
     )
     remarks = shape.remarks if may.see_every_table else (*shape.remarks, _HIDDEN)
-    return replace(shape, columns=columns, readable=may.read, remarks=remarks)
+    unseen = (_UNSEEN,) if can.policies and not may.see_every_table else ()
+    return replace(shape, columns=columns, readable=may.read, remarks=remarks, unseen=unseen)
 
 
 class _Spelling:
@@ -314,8 +344,7 @@ def _shape(
     columns: list[Column],
     indexes: dict[int, list[Any]],
     facts: dict[str, list[str]],
-    *,
-    consistent: bool,
+    can: Abilities,
 ) -> Shape:
     by_index = {index: tuple(column for _, _, column in parts) for index, parts in indexes.items()}
     primary = {index for index, parts in indexes.items() if parts[0][0]}
@@ -333,7 +362,7 @@ def _shape(
         referenced_by=(*told.get("referenced_by", ()), *told.get("cascades_to", ())),
         cascades_to=told.get("cascades_to", ()),
         partitioned_by=", ".join(told.get("partitioned_by", ())),
-        reads_consistently=consistent,
+        reads_consistently=can.snapshot_of_transaction or can.snapshot_of_statement,
         transactional="is_external" not in told,
         remarks=_said(_REMARKS, told),
         cautions=_said(_CAUTIONS, told),

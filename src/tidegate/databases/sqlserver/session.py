@@ -231,8 +231,7 @@ class SqlServerSession(Session):
                 "Name an SQL Server, a Managed Instance or an Azure SQL Database.",
             )
         answers = [self.query(question) for question in catalog.questions(asked, DIALECT, can)]
-        consistent = can.snapshot_of_transaction or can.snapshot_of_statement
-        found = self._with_layouts(catalog.shapes(asked, *answers, consistent=consistent), numbers)
+        found = self._with_layouts(catalog.shapes(asked, *answers, can=can), numbers)
         return {name: found[there] for name, there in real.items() if there in found}
 
     def _with_layouts(self, found: dict[TableName, Shape], numbers: dict[TableName, int]) -> dict[TableName, Shape]:

@@ -6,7 +6,8 @@ SELECT SCHEMA_NAME(v.schema_id), v.name, v.object_id FROM sys.views AS v WHERE v
 DECLARE @all nvarchar(10) = NULL;
 SELECT @all = COALESCE(@all, N'') + v FROM (VALUES (N'a'), (N'b')) AS two (v);
 SELECT d.snapshot_isolation_state, d.is_read_committed_snapshot_on, LEN(@all),
-       CONVERT(int, SERVERPROPERTY('EngineEdition')), OBJECT_ID(N'sys.security_predicates')
+       CONVERT(int, SERVERPROPERTY('EngineEdition')), OBJECT_ID(N'sys.security_predicates'),
+       HAS_PERMS_BY_NAME(N'cdc.change_tables', 'OBJECT', 'SELECT')
 FROM sys.databases AS d WHERE d.name = DB_NAME();
 SELECT c.object_id, c.name, COALESCE(bt.name, ut.name, N''), c.max_length, c.precision, c.scale, c.collation_name,
        c.is_nullable, c.is_identity, c.is_computed, c.generated_always_type, c.is_column_set, c.is_masked,
@@ -68,6 +69,17 @@ LEFT JOIN sys.destination_data_spaces AS d
   ON d.partition_scheme_id = i.data_space_id AND d.destination_id = p.partition_number
 JOIN sys.filegroups AS fg ON fg.data_space_id = COALESCE(d.data_space_id, i.data_space_id) AND fg.is_read_only = 1
 WHERE p.object_id IN (7, 8)
+UNION ALL
+SELECT t.object_id, 'read_only_place', fg.name
+FROM sys.tables AS t JOIN sys.filegroups AS fg ON fg.data_space_id = t.lob_data_space_id AND fg.is_read_only = 1
+WHERE t.object_id IN (7, 8)
+UNION ALL
+SELECT k.parent_object_id, 'rules', k.name + N' ' + COALESCE(LEFT(k.definition, 200), N'(hidden from this login)')
+FROM sys.check_constraints AS k WHERE k.parent_object_id IN (7, 8) AND k.is_disabled = 0
+UNION ALL
+SELECT i.object_id, 'unique_in_part', i.name + N' where ' + COALESCE(LEFT(i.filter_definition, 200), N'(hidden)')
+FROM sys.indexes AS i
+WHERE i.object_id IN (7, 8) AND i.is_unique = 1 AND i.has_filter = 1 AND i.is_disabled = 0
 UNION ALL
 SELECT t.object_id, 'is_external', N'' FROM sys.tables AS t WHERE t.object_id IN (7, 8) AND t.is_external = 1
 UNION ALL
