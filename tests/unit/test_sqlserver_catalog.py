@@ -123,6 +123,14 @@ def test_whoever_reads_is_told_of_policies_that_it_may_not_see(
     assert found.cautions == ()
 
 
+@pytest.mark.parametrize(("updateability", "told"), [("READ_ONLY", True), ("READ_WRITE", False), (None, False)])
+def test_row_versions_of_a_replica_are_a_risk(updateability: str | None, told: bool):
+    can = catalog.Abilities.of(1, False, 2, 3, 5, None, updateability)
+    version = (7, "rv", "timestamp", 8, 0, 0, None, False, False, False, 0, False, False, None, 0)
+    assert ["`look_back`" in one for one in shape(column("a"), version, can=can).cautions] == [True] * told
+    assert shape(column("a"), can=can).cautions == ()
+
+
 def test_an_external_table_is_no_target():
     assert shape(column("a")).transactional
     assert not shape(column("a"), facts=((7, "is_external", ""),)).transactional

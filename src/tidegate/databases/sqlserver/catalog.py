@@ -12,6 +12,7 @@ Facts that shape this file
  * A compatible server has names in small letters in sys.*, and as they were written in INFORMATION_SCHEMA.
  * A security policy with a filter hides rows from logins without an error or a sign. Who lacks VIEW DEFINITION of the
    policy does not see it, either.
+ * MIN_ACTIVE_ROWVERSION() speaks of the transactions of its own server: on a replica those of the primary are missing.
  * A table in memory cannot be read where the session's isolation level is SNAPSHOT.
  * Definitions of rules and filters are null for logins that may not see them.
  * The list of CDC's captures exists only where CDC is on, few logins may read it, and its texts are in the collation of
@@ -190,6 +191,10 @@ _REMARKS = {
     "is_filtered": "rows that a security policy hides from this login are neither replaced nor compared: {}",
     "instead": "a trigger of it acts instead of the statement: what it makes of a load is compared with what was sent",
 }
+_VERSIONS_OF_A_COPY = (
+    "it is read from a replica: transactions that are open on the primary cannot be seen there, so a row version as a"
+    " mark may pass by rows that are committed late: give a `look_back`, or read the primary"
+)
 _CAUTIONS = {
     "is_filtered": "rows that a security policy hides from this login are neither copied nor missed: {}",
     "in_memory": "it is kept in memory: to be read it needs ALLOW_SNAPSHOT_ISOLATION of its database off (error 41332)"
@@ -201,7 +206,8 @@ DECLARE @all nvarchar(10) = NULL;
 SELECT @all = COALESCE(@all, N'') + v FROM (VALUES (N'a'), (N'b')) AS two (v);
 SELECT d.snapshot_isolation_state, d.is_read_committed_snapshot_on, LEN(@all),
        CONVERT(int, SERVERPROPERTY('EngineEdition')), OBJECT_ID(N'sys.security_predicates'),
-       HAS_PERMS_BY_NAME(N'cdc.change_tables', 'OBJECT', 'SELECT')
+       HAS_PERMS_BY_NAME(N'cdc.change_tables', 'OBJECT', 'SELECT'),
+       CONVERT(nvarchar(20), DATABASEPROPERTYEX(DB_NAME(), 'Updateability'))
 FROM sys.databases AS d WHERE d.name = DB_NAME()
 """
 _ALLOWED, _ADDED_UP, _WAREHOUSES = 1, 2, (6, 11)
@@ -219,6 +225,8 @@ class Abilities(NamedTuple):
     """Whether rows can be hidden by policies; a compatible server has none."""
     captures: bool = False
     """Whether the list of CDC's captures is there to be read."""
+    is_copy: bool = False
+    """A replica, or a database that is read-only: what is open where its rows are written cannot be seen."""
 
     @classmethod
     def of(
@@ -229,9 +237,17 @@ class Abilities(NamedTuple):
         edition: int | None,
         predicates: int | None = None,
         captures: int | None = None,
+        updateability: str | None = None,
     ) -> Abilities:
-        bulk, warehouse = length == _ADDED_UP, edition in _WAREHOUSES
-        return cls(state == _ALLOWED, bool(by_statement), bulk, warehouse, predicates is not None, bool(captures))
+        return cls(
+            snapshot_of_transaction=state == _ALLOWED,
+            snapshot_of_statement=bool(by_statement),
+            bulk_copies=length == _ADDED_UP,
+            is_warehouse=edition in _WAREHOUSES,
+            policies=predicates is not None,
+            captures=bool(captures),
+            is_copy=updateability == "READ_ONLY",
+        )
 
 
 def numbered(query: Callable[[Sql], list[Any]], names: Iterable[TableName]) -> dict[TableName, int]:
@@ -365,8 +381,12 @@ def _shape(
         reads_consistently=can.snapshot_of_transaction or can.snapshot_of_statement,
         transactional="is_external" not in told,
         remarks=_said(_REMARKS, told),
-        cautions=_said(_CAUTIONS, told),
+        cautions=(*_said(_CAUTIONS, told), *((_VERSIONS_OF_A_COPY,) if can.is_copy and _has_versions(columns) else ())),
     )
+
+
+def _has_versions(columns: list[Column]) -> bool:
+    return any(bare(column.type) == "timestamp" for column in columns)
 
 
 def _said(texts: dict[str, str], told: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
