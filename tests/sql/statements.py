@@ -161,6 +161,7 @@ def stage_changes(session: Session) -> None:
 
 MOMENT, TRUTH = column("changed at", Type("timestamp", 3), nullable=False), column("is latest", Type("bool"))
 NOON = Value.of("2024-01-31 12:00:00.125", Kind.TIMESTAMP)
+EVE = Value.of("2024-01-30 12:00:00", Kind.TIMESTAMP)
 
 
 def clocks(session: Session) -> None:
@@ -241,8 +242,13 @@ SHARED: dict[str, Statement] = {
     "mark_clock": Statement(clocks),
     "mark_newest": Statement(
         lambda session: [
-            session.query(marks.newest(ODD, *own(session, MOMENT), at, indexed=indexed))
-            for at, indexed in ((None, True), (NOON, True), (NOON, False))
+            session.query(marks.newest(ODD, *own(session, MOMENT), at, low, indexed=indexed))
+            for at, low, indexed in (
+                (None, None, True),
+                (None, None, False),
+                (NOON, EVE, True),
+                (NOON, EVE, False),
+            )
         ]
     ),
     "mark_tail": Statement(

@@ -23,29 +23,36 @@ def is_latest(flag: Column, latest: str) -> Sql:
     return sql("{flag} = {latest}", flag=Name.of(flag.name), latest=Literal(latest, flag.type))
 
 
-def newest(table: TableName, mark: Column, clock: Value | None, *, indexed: bool) -> Sql:
-    """The greatest mark, and the greatest that is not in the future; nulls where there is none.
+def newest(table: TableName, mark: Column, clock: Value | None, low: Value | None, *, indexed: bool) -> Sql:
+    """The greatest mark, the greatest that is not in the future (nulls where there is none), and how many rows there
+    are from `low` on.
 
     An index tells each by itself at once; without one the table is read a single time."""
-    name = Name.of(mark.name)
-    greatest = AsText(sql("max({mark})", mark=name), mark.type)
-    if clock is None:
-        return sql("SELECT {newest}, {newest} FROM {table}", newest=greatest, table=Name.of(table))
-    is_past = sql("{mark} <= {clock}", mark=name, clock=Literal(clock.text, mark.type))
+    name, of_table = Name.of(mark.name), Name.of(table)
+    is_past = raw("1 = 1") if clock is None else _is_past(mark, clock)
+    coming = between(mark, low, None)
     if indexed:
         return sql(
-            "SELECT (SELECT {newest} FROM {table}), (SELECT {newest} FROM {table} WHERE {is_past})",
-            newest=greatest,
-            table=Name.of(table),
+            "SELECT (SELECT {newest} FROM {table}), (SELECT {newest} FROM {table} WHERE {is_past}),"
+            " (SELECT {count} FROM {table} WHERE {coming})",
+            newest=AsText(sql("max({mark})", mark=name), mark.type),
+            count=Count(),
+            table=of_table,
             is_past=is_past,
+            coming=coming,
         )
     settled = sql("max(CASE WHEN {is_past} THEN {mark} END)", is_past=is_past, mark=name)
     return sql(
-        "SELECT {newest}, {settled} FROM {table}",
-        newest=greatest,
+        "SELECT {newest}, {settled}, {count} FROM {table}",
+        newest=AsText(sql("max({mark})", mark=name), mark.type),
         settled=AsText(settled, mark.type),
-        table=Name.of(table),
+        count=Count(coming),
+        table=of_table,
     )
+
+
+def _is_past(mark: Column, clock: Value) -> Sql:
+    return sql("{mark} <= {clock}", mark=Name.of(mark.name), clock=Literal(clock.text, mark.type))
 
 
 def tail(table: TableName, mark: Column, low: Value | None) -> Sql:

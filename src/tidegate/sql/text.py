@@ -91,7 +91,9 @@ class Checksum:
 
 @dataclass(frozen=True)
 class Count:
-    """How many rows there are, however many."""
+    """How many rows there are, however many; those of which something holds, where that is said."""
+
+    holds: Sql | None = None
 
 
 @dataclass(frozen=True)
@@ -150,8 +152,8 @@ class Dialect:
         """The text that `key` made this of."""
         return key
 
-    def count(self) -> str:
-        return "count(*)"
+    def count(self, what: str) -> str:
+        return f"count({what})"
 
     def among(self, column: str, values: Sequence[Literal]) -> str:
         return one_of(column, [self.literal(value) for value in values])
@@ -208,8 +210,8 @@ def render(statement: Part, dialect: Dialect) -> str:
             return _joined(statement, dialect)
         case Checksum(columns):
             return dialect.checksum([(render(column, dialect), type_) for column, type_ in columns])
-        case Count():
-            return dialect.count()
+        case Count(holds):
+            return dialect.count("*" if holds is None else f"CASE WHEN {render(holds, dialect)} THEN 1 END")
         case Among(column, values):
             for literal in values:
                 render(literal, dialect)  # refuses a NUL, which the dialect's own writing would let through

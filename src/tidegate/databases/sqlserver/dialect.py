@@ -129,8 +129,8 @@ class SqlServerDialect(Dialect):
     def of_key(self, key: str) -> str:
         return key.removesuffix(_AFTER_A_BLANK)
 
-    def count(self) -> str:
-        return "COUNT_BIG(*)"
+    def count(self, what: str) -> str:
+        return f"COUNT_BIG({what})"
 
     def first(self, query: str, rows: int) -> str:
         return f"{query} OFFSET 0 ROWS FETCH NEXT {rows:d} ROWS ONLY"

@@ -9,7 +9,7 @@ from tidegate.changes.mark import ALL, MarkEvidence, Window
 from tidegate.errors import Unsupported
 from tidegate.interfaces import Session
 from tidegate.lakes.parquet import ParquetLake
-from tidegate.model.evidence import LakeFile, SourceValue
+from tidegate.model.evidence import LakeFile, LedgerEntry, SourceValue
 from tidegate.model.scope import Scope
 from tidegate.model.values import Kind, Value
 from tidegate.runs.kinds.kind import Witnesses
@@ -25,34 +25,40 @@ SECONDS_OF_A_DAY = 86_400
 
 def look(table: VersionTable, at: Witnesses) -> MarkEvidence:
     known = at.ledger.entries(table.ledger_name) if at.ledger else {}
+    declared = at.ledger.scope(table.ledger_name) if at.ledger else None
     entries = {Value.of(text, Kind.TEXT): entry for text, entry in known.items()}
+    of_source = _as_a_whole if table.mark is None else _by_mark
+    # To count a target takes longer than all else, so lake and source are looked at meanwhile.
+    seen, held = both(
+        lambda: of_source(table, at.source, _at_rest(table, at, entries, declared)), lambda: _held(table, at.target)
+    )
+    return seen if held is None else replace(seen, target={ALL: held}, held=held)
+
+
+def _at_rest(
+    table: VersionTable, at: Witnesses, entries: dict[Value, LedgerEntry], declared: Scope | None
+) -> MarkEvidence:
+    """What lake and ledger say, before anybody looks at the source."""
     files = _files(table, at.lake)
     # What was adopted says nothing of how far the target reaches.
     loaded = {batch: entry for batch, entry in entries.items() if entry.kind == "loaded"}
-    in_ledger = {batch: _window(table, entry.newest) for batch, entry in loaded.items()}
     usable = {batch: _window(table, file.window, file) for batch, file in files.items() if not file.broken}
-    in_lake = {batch: window for batch, window in usable.items() if not window.is_given}
-    declared = at.ledger.scope(table.ledger_name) if at.ledger else None
     kept = at.lake.kept_scope(table.lake_table, at.target_place)
-    scope = declared or (Scope.from_json(kept) if kept else None)
-    seen = MarkEvidence(
+    return MarkEvidence(
         source={ALL: SourceValue()},
         lake=files,
         target={},
         ledger=entries,
-        scope=scope,
+        scope=declared or (Scope.from_json(kept) if kept else None),
         is_ours=bool(entries) or declared is not None or bool(kept),
         columns_id=table.columns_id,
         target_lacks=table.target_lacks,
-        in_lake=in_lake,
-        in_ledger=in_ledger,
+        in_lake={batch: window for batch, window in usable.items() if not window.is_given},
+        in_ledger={batch: _window(table, entry.newest) for batch, entry in loaded.items()},
         given={batch: window for batch, window in usable.items() if window.is_given},
         next_batch=_next_batch([batch for batch in (*entries, *files) if batch != ALL]),
         collapses=table.is_made,
     )
-    of_source = _as_a_whole if table.mark is None else _by_mark
-    seen, held = both(lambda: of_source(table, at.source, seen), lambda: _held(table, at.target))
-    return seen if held is None else replace(seen, target={ALL: held}, held=held)
 
 
 def _held(table: VersionTable, target: Session) -> int | None:
@@ -61,14 +67,13 @@ def _held(table: VersionTable, target: Session) -> int | None:
 
 def _by_mark(table: VersionTable, source: Session, seen: MarkEvidence) -> MarkEvidence:
     clock = _clock(table, source)
-    newest, settled = _newest(table, source, clock)
     floor = _floor(table, clock)
     last = max(seen.in_lake.items(), default=None)
     low = last[1].mark.less(table.look_back) if last is not None and last[1].mark is not None else floor
-    text_columns = seen.lake[last[0]].text_columns if last is not None else ()
-    if last is None or _is_later(newest, last[1].upto):  # no content has to be compared to know that there is news
-        rows, tail = int(str(source.query(marks.tail(table.source.name, table.source_mark, low))[0][0])), ""
-    else:
+    newest, settled, rows = _newest(table, source, clock, low)
+    text_columns, tail = seen.lake[last[0]].text_columns if last is not None else (), ""
+    # Where there are later marks no content has to be compared to know that there is news.
+    if last is not None and not _is_later(newest, last[1].upto):
         receipt = receipt_of(source, table.tail(low).with_text(text_columns))
         rows, tail = receipt.rows, receipt.as_text()
         if table.reads_keys:
@@ -126,11 +131,15 @@ def _clock(table: VersionTable, source: Session) -> Value | None:
     return None if question is None else Value.of(source.query(question)[0][0], table.marks_of)
 
 
-def _newest(table: VersionTable, source: Session, clock: Value | None) -> tuple[Value | None, Value | None]:
+def _newest(
+    table: VersionTable, source: Session, clock: Value | None, low: Value | None
+) -> tuple[Value | None, Value | None, int]:
+    """The greatest mark, the greatest that does not lie in the future, and how many rows there are from `low` on."""
     indexed = table.source.indexed(table.source_mark.name)
-    texts = source.query(marks.newest(table.source.name, table.source_mark, clock, indexed=indexed))[0]
+    question = marks.newest(table.source.name, table.source_mark, clock, low, indexed=indexed)
+    *texts, rows = source.query(question)[0]
     newest, settled = (None if text is None else _mark(table, text) for text in texts)
-    return newest, settled
+    return newest, settled, int(str(rows))
 
 
 def _mark(table: VersionTable, text: object) -> Value:
