@@ -216,6 +216,10 @@ class Session(ABC):
         """Tells this database from every other, also from a copy of it restored elsewhere. The same after a restart,
         and 200 characters at most."""
 
+    def identities(self) -> tuple[str, ...]:
+        """Its identity, and another by which it was known before the server knew this one, or will be again."""
+        return (self.identity(),)
+
     @abstractmethod
     def shapes(self, names: Sequence[TableName]) -> dict[TableName, Shape]:
         """The tables among `names` that exist and may be seen, in few round trips. Case is settled leniently

@@ -185,7 +185,7 @@ class SqlServerRecorder(Recorder):
     answers: ClassVar[Mapping[str, Rows]] = {
         "SYSUTCDATETIME": NOW,
         "SELECT DB_NAME()": IDENTITY,
-        "d.snapshot_isolation_state": [(1, 0, 2, 3, -220)],
+        "d.snapshot_isolation_state": [(1, 0, 2, 3, -220, None, "READ_WRITE", 1, 1)],
         "SELECT MAX(CASE WHEN": [(-1,)],
         "SELECT @@ERROR": [(0,)],
         "ROWCOUNT_BIG": [(2,)],

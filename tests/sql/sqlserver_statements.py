@@ -122,7 +122,7 @@ SQLSERVER: dict[str, Statement] = {
         lambda session: session.shapes([ODD]),
         answers={
             "INFORMATION_SCHEMA.TABLES": [(ODD.schema, ODD.name, 7)],
-            "SELECT c.object_id, c.name": [(7, "cob", "int", 4, 10, 0, None, *[False] * 6, None, 0)],
+            "SELECT c.object_id, c.name": [(7, "cob", "int", 4, 10, 0, None, *[False] * 6, None, 0, None)],
             "'partitioned_by'": [(7, "partitioned_by", "RANGE (cob)")],
             "FROM sys.partition_functions": [],
         },
@@ -163,7 +163,7 @@ SQLSERVER: dict[str, Statement] = {
             session.database.create_stage(TableName("", "#stage"), ODD, [typed("id", "int"), typed("doc", "xml")])
         )
     ),
-    "session_identity_of_group": Statement(lambda session: session.identity()),
+    "session_identity_of_group": Statement(lambda session: session.identities()),
     "session_export_snapshot_not_allowed": Statement(
         lambda session: session.export_snapshot(), answers={"d.snapshot_isolation_state": [(0, 1, 2, 3, -220)]}
     ),

@@ -20,6 +20,7 @@ from kit.project import (
     copy_database,
 )
 from tidegate import Tidegate
+from tidegate.databases.postgresql.session import PostgresqlSession
 from tidegate.errors import ForeignTarget, RunFailed
 
 if TYPE_CHECKING:
@@ -242,6 +243,21 @@ def test_a_restored_target_is_not_touched_until_somebody_decides(restored: Story
         "`tidegate adopt` takes over what the target holds; `tidegate run --reload` loads its scope again.",
     ]
     assert_same_rows(restored.rows_in_target(), before)
+
+
+def test_a_target_that_gets_another_identity_is_known_by_both(story: Story, monkeypatch: pytest.MonkeyPatch):
+    """As a database does that joins an availability group, and then moves to another server."""
+    story.run()
+    by_server = PostgresqlSession.identity
+    monkeypatch.setattr(PostgresqlSession, "identities", lambda session: ("its own number", by_server(session)))
+    assert not story.tidegate().plan().does_something
+    story.run()  # which writes the new one down
+    monkeypatch.setattr(PostgresqlSession, "identities", lambda session: ("its own number", "another server"))
+    story.run()
+    monkeypatch.setattr(PostgresqlSession, "identities", lambda session: ("a copy", "somewhere else"))
+
+    with pytest.raises(ForeignTarget):
+        story.run()
 
 
 def test_a_restored_target_can_be_adopted_as_it_is(restored: Story):

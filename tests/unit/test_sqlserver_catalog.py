@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from sql.recorders import SqlServerRecorder
-from tidegate.databases.sqlserver import catalog, layout
+from tidegate.databases.sqlserver import SqlServer, catalog, layout
 from tidegate.databases.sqlserver.dialect import DIALECT
 from tidegate.databases.sqlserver.types import spelled
 from tidegate.model.columns import Shape
+from tidegate.model.connection import Connection
 from tidegate.model.names import TableName
 from tidegate.sql.text import render
 
@@ -18,10 +19,16 @@ SQL_SERVER, COMPATIBLE = catalog.Abilities.of(1, False, 2, 3, 5), catalog.Abilit
 
 
 def column(
-    name: str, *, generated: int = 0, is_set: bool = False, masked: bool = False, encryption: int | None = None
+    name: str,
+    *,
+    generated: int = 0,
+    is_set: bool = False,
+    masked: bool = False,
+    encryption: int | None = None,
+    halved: int | None = None,
 ) -> tuple[object, ...]:
     kind = ("varchar", 20, 0, 0, "Latin1_General_CI_AS")
-    return (7, name, *kind, True, False, False, generated, is_set, masked, encryption, 0)
+    return (7, name, *kind, True, False, False, generated, is_set, masked, encryption, 0, halved)
 
 
 def shape(
@@ -47,6 +54,13 @@ def test_a_masked_column_is_read_only_by_who_sees_through_the_mask(rights: tuple
 def test_an_encrypted_column_is_refused_to_everybody():
     found = shape(column("card", encryption=1))
     assert "Always Encrypted" in found.columns[0].unreadable
+
+
+@pytest.mark.parametrize(
+    ("base", "refused"), [(None, False), (0, False), (1, True)], ids=["older", "float32", "float16"]
+)
+def test_a_vector_of_half_precision_numbers_is_refused(base: int | None, refused: bool):
+    assert bool(shape(column("card", halved=base)).columns[0].unreadable) is refused
 
 
 def test_a_column_of_a_type_that_nobody_knows_is_refused_and_not_left_out():
@@ -98,6 +112,10 @@ def test_what_whoever_reads_a_table_should_know_is_told(fact: str, value: str, t
         ("sys.security_policies", COMPATIBLE, False),
         ("cdc.change_tables", SQL_SERVER._replace(captures=True), True),
         ("cdc.change_tables", SQL_SERVER, False),
+        ("sys.sql_expression_dependencies", SQL_SERVER._replace(dependencies=True), True),
+        ("sys.sql_expression_dependencies", SQL_SERVER, False),
+        ("c.vector_base_type", SQL_SERVER._replace(tells_vectors=True), True),
+        ("c.vector_base_type", SQL_SERVER, False),
     ],
 )
 def test_what_only_some_servers_have_is_asked_of_them_alone(view: str, can: catalog.Abilities, asked: bool):
@@ -126,7 +144,7 @@ def test_whoever_reads_is_told_of_policies_that_it_may_not_see(
 @pytest.mark.parametrize(("updateability", "told"), [("READ_ONLY", True), ("READ_WRITE", False), (None, False)])
 def test_row_versions_of_a_replica_are_a_risk(updateability: str | None, told: bool):
     can = catalog.Abilities.of(1, False, 2, 3, 5, None, updateability)
-    version = (7, "rv", "timestamp", 8, 0, 0, None, False, False, False, 0, False, False, None, 0)
+    version = (7, "rv", "timestamp", 8, 0, 0, None, False, False, False, 0, False, False, None, 0, None)
     assert ["`look_back`" in one for one in shape(column("a"), version, can=can).cautions] == [True] * told
     assert shape(column("a"), can=can).cautions == ()
 
@@ -159,6 +177,34 @@ def test_who_gets_no_bulk_copies_is_told(length: int, told: bool, monkeypatch: p
     SqlServerRecorder(answers={"d.snapshot_isolation_state": [(1, 0, length, 3)]}).install(monkeypatch)
     with SqlServerRecorder.database.connect("test") as session:
         assert ["rows come by INSERT" in remark for remark in session.remarks()] == [True] * told
+
+
+@pytest.mark.parametrize(
+    ("login", "copies"),
+    [
+        ("ActiveDirectoryPassword", False),
+        ("ActiveDirectoryIntegrated", False),
+        ("ActiveDirectoryMSI", True),
+        ("windows", True),
+    ],
+)
+def test_a_login_that_the_bulk_copy_does_not_know_gets_none(login: str, copies: bool, monkeypatch: pytest.MonkeyPatch):
+    SqlServerRecorder().install(monkeypatch)
+    place = Connection("sqlserver", "nowhere", 1433, "none", options=(("authentication", login),))
+    with SqlServer(place).connect("test") as session:
+        assert session.copies_in_bulk is copies
+        assert [login in remark for remark in session.remarks()] == [True] * (not copies)
+
+
+def test_hundreds_of_tables_are_asked_for_in_parts(monkeypatch: pytest.MonkeyPatch):
+    names = [TableName("dbo", f"t{number}") for number in range(650)]
+    rows = [(name.schema, name.name, number) for number, name in enumerate(names)]
+    recorder = SqlServerRecorder(answers={"INFORMATION_SCHEMA.TABLES": rows})
+    recorder.install(monkeypatch)
+    with SqlServerRecorder.database.connect("test") as session:
+        session.shapes(names)
+    asked = [text for text in recorder.sent if "HAS_PERMS_BY_NAME(t.name" in text]
+    assert [text.count("[dbo]") for text in asked] == [100] * 6 + [50]
 
 
 def test_a_vector_has_its_size():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.databases.sqlserver.failures import is_lost, not_taken, ours, unreachable
+from tidegate.databases.sqlserver.failures import LOST, is_lost, not_taken, ours, unreachable
 from tidegate.errors import DatabaseError, MissingObject, Transient, Unreachable
 from tidegate.model.columns import Column
 from tidegate.model.connection import Connection
@@ -36,6 +36,14 @@ def said(text: str) -> Exception:
         (9002, "The transaction log for database 'uat' is full.", DatabaseError),
         (2627, "Violation of PRIMARY KEY constraint 'pk'. The duplicate key value is (Doe, 42).", DatabaseError),
         (8134, "Divide by zero error encountered.", DatabaseError),
+        (3948, "The transaction was terminated because of the availability replica config/state change.", Transient),
+        (13535, "Data modification failed on system-versioned table 'uat.dbo.t'.", Transient),
+        (LOST, "The service has encountered an error.", Transient),
+        (0, "Resource ID : 1. The request limit for the database is 90 and has been reached.", Transient),
+        (0, "The service has encountered an error processing your request. Please try again.", Transient),
+        (0, "SHUTDOWN is in progress.", Transient),
+        (0, "Bulk load failed.", DatabaseError),
+        (8134, "Wait and try again.", DatabaseError),
     ],
 )
 def test_an_error_is_sorted(number: int, text: str, kind: type[DatabaseError]):
@@ -95,6 +103,15 @@ def test_a_lost_connection_is_told_from_a_refusal():
         "The service is currently busy. Retry the request after 10 seconds.",
         "Cannot process request. Not enough resources to process request.",
         "The database is participating in an availability group and is currently not accessible for queries.",
+        "Resource ID: 1. The server is currently too busy to support requests greater than 90 for this database.",
+        "Resource ID : 1. The session limit for the elastic pool is 90 and has been reached.",
+        "Cannot process create or update request. Too many create or update operations in progress.",
+        "The service has encountered an error processing your request. Please try again.",
+        "Login failed for user 'loader'. Reason: Server is in script upgrade mode.",
+        "Unable to access availability database 'uat': the replica is not in the PRIMARY or SECONDARY role.",
+        "Login to read-secondary failed due to long wait on 'HADR_DATABASE_WAIT_FOR_TRANSITION_TO_VERSIONING'.",
+        "Database 'uat' has not been recovered yet. Wait and try again.",
+        "Could not find database ID 7, name 'uat'. The database may be offline.",
     ],
 )
 def test_a_server_that_will_be_back_may_be_tried_again(text: str):
@@ -110,3 +127,23 @@ def test_numbers_of_rarer_errors(number: int, kind: type[Exception]):
     problem = ours(said("The statement was refused."), number, PLACE)
     assert type(problem) is kind
     assert ("tidegate grants" in problem.remedy) is (number == 2760)
+
+
+@pytest.mark.parametrize(
+    ("number", "text", "told"),
+    [
+        (3952, "Snapshot isolation transaction failed accessing database 'other'.", "ALLOW_SNAPSHOT_ISOLATION"),
+        (448, "Invalid collation 'Latin1_General_100_CI_AS_SC_UTF8'.", "older than the source"),
+        (2715, "Column, parameter, or variable #2: Cannot find data type json.", "older than the source"),
+        (511, "Cannot create a row of size 8901 which is greater than the allowable maximum.", "8060 bytes"),
+        (10794, "The table option 'updlock' is not supported with memory optimized tables.", "on disk"),
+    ],
+)
+def test_what_to_do_about_rarer_errors(number: int, text: str, told: str):
+    assert told in ours(said(text), number, PLACE).remedy
+
+
+def test_a_collation_that_the_target_lacks_is_named():
+    assert "Latin1_General_100_CI_AS_SC_UTF8" in str(
+        ours(said("Invalid collation 'Latin1_General_100_CI_AS_SC_UTF8'."), 448, PLACE)
+    )

@@ -104,7 +104,7 @@ class Executor:
         if disown:
             with control.transaction():
                 ledger.disown()
-        ledger.require_own()
+        ledger.claim()
         self.boundary("ledger ready")
 
     @contextmanager

@@ -15,6 +15,7 @@ table of a target is: from columns in words of no database.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -93,7 +94,7 @@ class Ledger:
                     for statement in database.create_table(name, [database.declare(one) for one in columns], key, ""):
                         self.session.execute(statement)
                 if table == "target" and not self._owners():
-                    self._claim()
+                    self._write_down(self.session.identities())
 
     def _owners(self) -> list[object]:
         return [row[0] for row in self.session.query(sql("SELECT owner FROM {target}", target=self._of("target")))]
@@ -105,30 +106,42 @@ class Ledger:
     def _dialect(self) -> Dialect:
         return self.session.database.dialect
 
-    def _claim(self) -> None:
-        values = [Literal(self.session.identity()), Literal(VERSION), Literal(self.session.now())]
-        self.session.execute(
-            sql(
-                "INSERT INTO {target} (owner, version, at) VALUES ({values})",
-                target=self._of("target"),
-                values=values,
+    def _write_down(self, owners: Iterable[str]) -> None:
+        for owner in owners:
+            self.session.execute(
+                sql(
+                    "INSERT INTO {target} (owner, version, at) VALUES ({values})",
+                    target=self._of("target"),
+                    values=[Literal(owner), Literal(VERSION), Literal(self.session.now())],
+                )
             )
-        )
 
     def require_own(self) -> None:
         """Refuse a ledger that was written for another database: a restored or copied target."""
-        if self.session.identity() not in self._owners():
+        self._not_written_down()
+
+    def claim(self) -> None:
+        """Likewise, and write down by what else this database is known since."""
+        if self._not_written_down():
+            with self.session.transaction():
+                self.session.lock_in_transaction("tidegate ledger")
+                self._write_down(self._not_written_down())
+
+    def _not_written_down(self) -> list[str]:
+        owners, own = self._owners(), self.session.identities()
+        if not {*own} & {*owners}:
             raise ForeignTarget(
                 "The ledger in this target was written for another database: the target was restored or copied.",
                 "Nothing was read or written; the ledger is not trusted.",
                 "`tidegate adopt` takes over what the target holds; `tidegate run --reload` loads its scope again.",
             )
+        return [identity for identity in own if identity not in owners]
 
     def disown(self) -> None:
         """Forget what a foreign ledger says, and make it this database's own. Joins an open transaction."""
         for table in ("ledger", "target", "locks"):
             self.session.execute(sql("DELETE FROM {table}", table=self._of(table)))
-        self._claim()
+        self._write_down(self.session.identities())
 
     # Entries
 

@@ -7,6 +7,8 @@ Facts that shape this file
  * sys.partitions counts rows without reading them, roughly.
  * A filtered, disabled or columnstore index cannot tell the next greater value of its first column.
  * The number of a database in sys.databases need not be DB_ID() on Azure; its name is the same.
+ * A vector is a varbinary underneath, as an alias type is what it stands for; only its own number tells it.
+ * What refers to what (sys.sql_expression_dependencies) is an error, not nothing, for who may not ask.
  * A column set shows the sparse columns of its table once more, as xml, and takes no values beside theirs.
  * The partitioning column of an index that does not name it stands there with key_ordinal 0.
  * A compatible server has names in small letters in sys.*, and as they were written in INFORMATION_SCHEMA.
@@ -23,7 +25,6 @@ Facts that shape this file
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -31,7 +32,7 @@ from typing import Any, NamedTuple
 from tidegate.databases.sqlserver.types import KIND, bare, holds, spelled
 from tidegate.model.columns import Column, Shape
 from tidegate.model.names import TableName
-from tidegate.sql.text import Dialect, Literal, Name, Sql, render, sql
+from tidegate.sql.text import Dialect, Literal, Name, Sql, raw, render, sql
 
 _TABLES = """
 SELECT TABLE_SCHEMA, TABLE_NAME FROM INFORMATION_SCHEMA.TABLES WHERE TABLE_TYPE = 'BASE TABLE'
@@ -49,9 +50,9 @@ _COLUMN_NAMES = """
 SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME FROM INFORMATION_SCHEMA.COLUMNS WHERE TABLE_NAME IN ({names})
 """
 _COLUMNS = """
-SELECT c.object_id, c.name, COALESCE(bt.name, ut.name, N''), c.max_length, c.precision, c.scale, c.collation_name,
-       c.is_nullable, c.is_identity, c.is_computed, c.generated_always_type, c.is_column_set, c.is_masked,
-       c.encryption_type, c.default_object_id
+SELECT c.object_id, c.name, CASE WHEN c.user_type_id = 255 THEN N'vector' ELSE COALESCE(bt.name, ut.name, N'') END,
+       c.max_length, c.precision, c.scale, c.collation_name, c.is_nullable, c.is_identity, c.is_computed,
+       c.generated_always_type, c.is_column_set, c.is_masked, c.encryption_type, c.default_object_id, {base}
 FROM sys.columns AS c
 LEFT JOIN sys.types AS ut ON ut.user_type_id = c.user_type_id
 LEFT JOIN sys.types AS bt ON bt.system_type_id = c.system_type_id AND bt.user_type_id = bt.system_type_id
@@ -118,20 +119,18 @@ SELECT t.object_id, 'read_only_place', fg.name
 FROM sys.tables AS t JOIN sys.filegroups AS fg ON fg.data_space_id = t.lob_data_space_id AND fg.is_read_only = 1
 WHERE t.object_id IN ({tables})
 UNION ALL
-SELECT k.parent_object_id, 'rules', k.name + N' ' + COALESCE(LEFT(k.definition, 200), N'(hidden from this login)')
+SELECT k.parent_object_id, 'rules',
+       k.name + N' ' + COALESCE(LEFT(k.definition, 200) COLLATE CATALOG_DEFAULT, N'(hidden)')
 FROM sys.check_constraints AS k WHERE k.parent_object_id IN ({tables}) AND k.is_disabled = 0
 UNION ALL
-SELECT i.object_id, 'unique_in_part', i.name + N' where ' + COALESCE(LEFT(i.filter_definition, 200), N'(hidden)')
+SELECT i.object_id, 'unique_in_part',
+       i.name + N' where ' + COALESCE(LEFT(i.filter_definition, 200) COLLATE CATALOG_DEFAULT, N'(hidden)')
 FROM sys.indexes AS i
 WHERE i.object_id IN ({tables}) AND i.is_unique = 1 AND i.has_filter = 1 AND i.is_disabled = 0
 UNION ALL
 SELECT t.object_id, 'is_external', N'' FROM sys.tables AS t WHERE t.object_id IN ({tables}) AND t.is_external = 1
 UNION ALL
 SELECT t.object_id, 'is_tracked', N'' FROM sys.change_tracking_tables AS t WHERE t.object_id IN ({tables})
-UNION ALL
-SELECT d.referenced_id, 'bound_views', OBJECT_NAME(d.referencing_id) FROM sys.sql_expression_dependencies AS d
-JOIN sys.sql_modules AS m ON m.object_id = d.referencing_id AND m.is_schema_bound = 1
-WHERE d.referenced_id IN ({tables})
 UNION ALL
 SELECT k.parent_object_id, 'not_trusted', k.name FROM sys.check_constraints AS k
 WHERE k.parent_object_id IN ({tables}) AND k.is_not_trusted = 1 AND k.is_disabled = 0
@@ -144,15 +143,21 @@ SELECT p.target_object_id, 'is_filtered', s.name
 FROM sys.security_predicates AS p JOIN sys.security_policies AS s ON s.object_id = p.object_id AND s.is_enabled = 1
 WHERE p.target_object_id IN ({tables}) AND p.predicate_type = 0
 """
+_BOUND_VIEWS = """
+SELECT d.referenced_id, 'bound_views', OBJECT_NAME(d.referencing_id) FROM sys.sql_expression_dependencies AS d
+JOIN sys.sql_modules AS m ON m.object_id = d.referencing_id AND m.is_schema_bound = 1
+WHERE d.referenced_id IN ({tables})
+"""
 _CAPTURES = """
 SELECT c.source_object_id, 'captures', c.capture_instance COLLATE CATALOG_DEFAULT FROM cdc.change_tables AS c
 WHERE c.source_object_id IN ({tables}) AND c.has_drop_pending IS NULL
 """
 _RIGHTS = """
-SELECT {number}, CONVERT(int, HAS_PERMS_BY_NAME({name}, 'OBJECT', 'SELECT')),
-       COALESCE(HAS_PERMS_BY_NAME({name}, 'OBJECT', 'UNMASK'),
+SELECT t.number, CONVERT(int, HAS_PERMS_BY_NAME(t.name, 'OBJECT', 'SELECT')),
+       COALESCE(HAS_PERMS_BY_NAME(t.name, 'OBJECT', 'UNMASK'),
                 HAS_PERMS_BY_NAME(QUOTENAME(DB_NAME()), 'DATABASE', 'UNMASK')),
        HAS_PERMS_BY_NAME(QUOTENAME(DB_NAME()), 'DATABASE', 'VIEW DEFINITION')
+FROM (VALUES {tables}) AS t (number, name)
 """
 ROOM = """
 SELECT d.recovery_model_desc, CONVERT(bigint, l.total_log_size_in_bytes / 1048576),
@@ -165,9 +170,9 @@ SELECT SUM(CONVERT(bigint, f.size)) / 128, SUM(CONVERT(bigint, FILEPROPERTY(f.na
        MAX(CASE WHEN f.growth > 0 AND (f.max_size = -1 OR f.max_size > f.size) THEN 1 ELSE 0 END)
 FROM sys.database_files AS f WHERE f.type = 0
 """
-IDENTITY = """
-SELECT DB_NAME() + N' on ' + COALESCE(CONVERT(nvarchar(36), d.group_database_id), @@SERVERNAME,
-                                     CONVERT(nvarchar(128), SERVERPROPERTY('ServerName')))
+IDENTITIES = """
+SELECT DB_NAME() + N' on ' + CONVERT(nvarchar(36), d.group_database_id),
+       DB_NAME() + N' on ' + COALESCE(@@SERVERNAME, CONVERT(nvarchar(128), SERVERPROPERTY('ServerName')))
 FROM sys.databases AS d WHERE d.name = DB_NAME()
 """
 MASKED = "it is masked, and this login, which lacks UNMASK, would copy the masks"
@@ -177,8 +182,9 @@ _REMARKS = {
     "has_history": "it keeps a history of its rows: each load adds the rows that it replaces to it",
     "is_captured": "its changes are captured (CDC): each load is captured as deletions and insertions",
     "captures": "a column that is added to it is missing from what is captured until there is a new capture: {}",
-    "in_memory": "it is kept in memory: loads need MEMORY_OPTIMIZED_ELEVATE_TO_SNAPSHOT of its database to be on, and"
-    " verify ALLOW_SNAPSHOT_ISOLATION to be off",
+    "in_memory": "it is kept in memory: loads of a partition need MEMORY_OPTIMIZED_ELEVATE_TO_SNAPSHOT of its database"
+    " to be on, verify ALLOW_SNAPSHOT_ISOLATION to be off; versions and static tables cannot be loaded, since it"
+    " takes no locks (error 10794)",
     "is_published": "it is published: each load is sent to its subscribers",
     "is_tracked": "its changes are tracked: each load stands there as deletions and insertions",
     "bound_views": "it cannot be altered while views are bound to it: {}",
@@ -207,7 +213,10 @@ SELECT @all = COALESCE(@all, N'') + v FROM (VALUES (N'a'), (N'b')) AS two (v);
 SELECT d.snapshot_isolation_state, d.is_read_committed_snapshot_on, LEN(@all),
        CONVERT(int, SERVERPROPERTY('EngineEdition')), OBJECT_ID(N'sys.security_predicates'),
        HAS_PERMS_BY_NAME(N'cdc.change_tables', 'OBJECT', 'SELECT'),
-       CONVERT(nvarchar(20), DATABASEPROPERTYEX(DB_NAME(), 'Updateability'))
+       CONVERT(nvarchar(20), DATABASEPROPERTYEX(DB_NAME(), 'Updateability')),
+       HAS_PERMS_BY_NAME(N'sys.sql_expression_dependencies', 'OBJECT', 'SELECT'),
+       (SELECT MAX(1) FROM sys.all_columns AS c
+        WHERE c.object_id = OBJECT_ID(N'sys.columns') AND c.name = N'vector_base_type')
 FROM sys.databases AS d WHERE d.name = DB_NAME()
 """
 _ALLOWED, _ADDED_UP, _WAREHOUSES = 1, 2, (6, 11)
@@ -227,6 +236,10 @@ class Abilities(NamedTuple):
     """Whether the list of CDC's captures is there to be read."""
     is_copy: bool = False
     """A replica, or a database that is read-only: what is open where its rows are written cannot be seen."""
+    dependencies: bool = False
+    """Whether the login may ask what refers to what."""
+    tells_vectors: bool = False
+    """Whether it tells of what numbers a vector is made."""
 
     @classmethod
     def of(
@@ -238,6 +251,8 @@ class Abilities(NamedTuple):
         predicates: int | None = None,
         captures: int | None = None,
         updateability: str | None = None,
+        dependencies: int | None = None,
+        vectors: int | None = None,
     ) -> Abilities:
         return cls(
             snapshot_of_transaction=state == _ALLOWED,
@@ -247,6 +262,8 @@ class Abilities(NamedTuple):
             policies=predicates is not None,
             captures=bool(captures),
             is_copy=updateability == "READ_ONLY",
+            dependencies=bool(dependencies),
+            tells_vectors=vectors is not None,
         )
 
 
@@ -276,18 +293,22 @@ def _table(row: Any) -> TableName:
 def questions(tables: dict[int, TableName], dialect: Dialect, can: Abilities) -> list[Sql]:
     """About columns, about indexes, about all else, what the login may do, and how columns are spelled."""
     numbers = [Literal(number) for number in sorted(tables)]
-    asked = [_FACTS, *([_POLICIES] if can.policies else []), *([_CAPTURES] if can.captures else [])]
-    columns, indexes, *facts = (sql(text.strip(), tables=numbers) for text in (_COLUMNS, _INDEXES, *asked))
-    rights = [
-        sql(_RIGHTS.strip(), number=Literal(number), name=Literal(render(Name.of(name), dialect)))
+    more = {_POLICIES: can.policies, _CAPTURES: can.captures, _BOUND_VIEWS: can.dependencies}
+    base = raw("c.vector_base_type" if can.tells_vectors else "NULL")
+    columns = sql(_COLUMNS.strip(), base=base, tables=numbers)
+    facts = "\nUNION ALL\n".join(text.strip() for text in (_FACTS, *(text for text, known in more.items() if known)))
+    named = [
+        sql("({number}, {name})", number=Literal(number), name=Literal(render(Name.of(name), dialect)))
         for number, name in sorted(tables.items())
     ]
     spelled = sql(_COLUMN_NAMES.strip(), names=[Literal(name.name) for name in sorted(tables.values())])
-    return [columns, indexes, functools.reduce(_both, facts), functools.reduce(_both, rights), spelled]
-
-
-def _both(one: Sql, other: Sql) -> Sql:
-    return sql("{one}\nUNION ALL\n{other}", one=one, other=other)
+    return [
+        columns,
+        sql(_INDEXES.strip(), tables=numbers),
+        sql(facts, tables=numbers),
+        sql(_RIGHTS.strip(), tables=named),
+        spelled,
+    ]
 
 
 def shapes(
@@ -402,7 +423,7 @@ def _column(
     collation: str | None,
     *rest: Any,
 ) -> Column:
-    nullable, identity, computed, generated, is_set, masked, encryption, default = rest
+    nullable, identity, computed, generated, is_set, masked, encryption, default, numbers = rest
     spelling = spelled(base, max_length, precision, scale, collation)
     held = holds(spelling)
     return Column(
@@ -417,15 +438,17 @@ def _column(
         holds=held,
         database=KIND,
         collation=collation or "",
-        unreadable=_why_unreadable(base, masked=bool(masked), encrypted=encryption is not None),
+        unreadable=_why_unreadable(base, masked=bool(masked), encrypted=encryption is not None, halved=bool(numbers)),
     )
 
 
-def _why_unreadable(base: str, *, masked: bool, encrypted: bool) -> str:
+def _why_unreadable(base: str, *, masked: bool, encrypted: bool, halved: bool) -> str:
     if not base:
         return "its type is none that the server's list of types has"
     if masked:
         return MASKED
+    if halved:
+        return "it is a vector of half-precision numbers"
     if encrypted:
         return "it is encrypted by the client (Always Encrypted), and would be copied as a cipher"
     return ""

@@ -17,9 +17,30 @@ from tidegate.model.columns import Column
 from tidegate.model.connection import Connection
 
 _NUMBERS_END = 1 << 24
-_LOCKS = (1204, 1205, 1222, 3935, 3960, 3961, 41301, 41302, 41305, 41325, 41839)
+LOST = -1
+"""Instead of a number: the connection is gone, and with it the answer."""
+_LOCKS = (
+    1204,
+    1205,
+    1222,
+    3935,
+    3947,
+    3948,
+    3958,
+    3960,
+    3961,
+    3966,
+    3967,
+    10922,
+    13535,
+    41301,
+    41302,
+    41305,
+    41325,
+    41839,
+)
 _AWAY = (
-    *(615, 926, 4060, 4221, 10928, 10929, 10936, 40020, 40143, 40166, 40197, 40501, 40540, 40613, 42108, 42109),
+    *(615, 921, 926, 4060, 4221, 10928, 10929, 10936, 40020, 40143, 40166, 40197, 40501, 40540, 40613, 42108, 42109),
     *(49918, 49919, 49920, 4891, 6005),
     *(596, 976, 983, 988),  # the session was killed; a replica that is neither primary nor readable just now
 )
@@ -27,6 +48,8 @@ _MISSING = (207, 208, 2812, 3701, 4902)
 _DENIED = (229, 230, 262, 297, 300, 916, 1088, 2759, 2760, 15247, 15151)
 _NO_ROOM_ON_DISK = (701, 1101, 1105, 8645, 8651, 9002)
 _READ_ONLY_DATABASE, _READ_ONLY_FILEGROUP = 3906, 652
+_NO_SNAPSHOT_ELSEWHERE = (3952, 3996)
+_UNKNOWN_COLLATION, _UNKNOWN_TYPE, _ROW_TOO_LONG, _NO_LOCKS_IN_MEMORY = 448, 2715, 511, 10794
 _CONSTRAINTS = (515, 547, 2601, 2627)
 NO_ROOM_IN_COLUMN = (
     220,
@@ -48,7 +71,7 @@ NO_ROOM_IN_COLUMN = (
     9402,
     13609,
 )
-_NAMES_ARE_QUOTED = (*_MISSING, *_DENIED)
+_NAMES_ARE_QUOTED = (*_MISSING, *_DENIED, _UNKNOWN_COLLATION, _UNKNOWN_TYPE)
 _TEXTS = (
     (re.compile(r"lock (request )?time ?out", re.I), 1222),
     (re.compile(r"deadlock|snapshot isolation transaction aborted", re.I), 1205),
@@ -64,9 +87,11 @@ _LOST = re.compile(
 )
 _CERTIFICATE = re.compile(r"certificate|ssl|tls|encrypt", re.IGNORECASE)
 _LOGIN = re.compile(r"login failed|18456", re.IGNORECASE)
-_COMES_BACK = re.compile(  # a database that wakes up or moves, a server that has too much to do
-    r"is not currently available|currently busy|not enough resources|too many operations"
-    r"|not accessible for queries|being recovered|resource limit",
+_COMES_BACK = re.compile(  # a database that wakes up or moves, a server that starts or has too much to do
+    r"is not currently available|currently (too )?busy|not enough resources|too many (create or update )?operations"
+    r"|not accessible for queries|being recovered|not been recovered yet|resource limit|limit for the .*been reached"
+    r"|error processing your request|in script upgrade mode|shutdown is in progress|login to read-secondary failed"
+    r"|not in the primary or secondary role|may be offline|wait and try again|retry the (connect|request|transact)",
     re.IGNORECASE,
 )
 _NO_DATABASE = re.compile(r"cannot open database|database .* does not exist", re.IGNORECASE)  # also ends "login failed"
@@ -80,11 +105,12 @@ def is_lost(problem: BaseException) -> bool:
 
 def ours(problem: BaseException, number: int, connection: Connection) -> DatabaseError:
     """One of our errors. Row values, which the server's message may quote, are left out."""
-    number = number if number < _NUMBERS_END else 0
+    is_away = number == LOST or (not number and (is_lost(problem) or _COMES_BACK.search(str(problem)) is not None))
+    number = number if 0 < number < _NUMBERS_END else 0
     number = number or next((known for pattern, known in _TEXTS if pattern.search(str(problem))), 0)
     told = f"{_said(problem, number)}{f' (error {number})' if number else ''}"
     happened = f"{connection.display}: {told}."
-    if number in (*_LOCKS, *_AWAY) or (not number and is_lost(problem)):
+    if number in (*_LOCKS, *_AWAY) or is_away:
         return Transient(happened, "The transaction was rolled back.", "Run again: it completes what is missing.")
     if number in _MISSING:
         remedy = "Correct the name, or grant the login access to it."
@@ -109,6 +135,17 @@ def _remedy(number: int) -> str:
         return "Make the filegroup writable, or leave what lies in it out of the table's scope."
     if number == _READ_ONLY_DATABASE:
         return "Name a database that takes writes (the primary of a group, not its readable copy), or make it writable."
+    if number in _NO_SNAPSHOT_ELSEWHERE:
+        return (
+            "What is read lies in another database (by a view or a synonym), which has to allow snapshots, too: ALTER"
+            " DATABASE ... SET ALLOW_SNAPSHOT_ISOLATION ON; on a linked server there are none: name that as the source."
+        )
+    if number in (_UNKNOWN_COLLATION, _UNKNOWN_TYPE):
+        return "The target is older than the source: create the table there by hand, with a type that it knows."
+    if number == _ROW_TOO_LONG:
+        return "A row has 8060 bytes at most, also in the stage, where texts are wider: load the columns as two tables."
+    if number == _NO_LOCKS_IN_MEMORY:
+        return "Load into a table on disk: in memory there are no locks, which loads of changed rows take."
     return "Run again when the cause is gone; `--debug` shows where it happened."
 
 

@@ -11,7 +11,6 @@ Facts that shape this file
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -41,14 +40,15 @@ def batches(session: SqlServerSession, cursor: Any, request: ReadRequest) -> Ite
             rows = max(min(request.batch.bytes // per_row, request.batch.rows), 1)
     except (TidegateError, GeneratorExit):
         if session.is_in_transaction:
-            _hear_out(cursor, rows)
+            _hear_out(session, cursor, rows)
         raise
     if any(replaced):
         _require_whole_characters(session, request, replaced)
 
 
-def _hear_out(cursor: Any, rows: int) -> None:
-    with suppress(Exception):  # what went wrong is on its way already
+def _hear_out(session: SqlServerSession, cursor: Any, rows: int) -> None:
+    """Raises what the server says at the end: its transaction is gone then, and nothing may be written without one."""
+    with session.translated():
         while cursor.arrow_batch(rows).num_rows:
             pass
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 import hashlib
 import math
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
@@ -27,7 +28,7 @@ import mssql_python
 
 from tidegate.databases.sqlserver import catalog, layout
 from tidegate.databases.sqlserver.dialect import DIALECT
-from tidegate.databases.sqlserver.failures import NO_ROOM_IN_COLUMN, is_lost, not_taken, ours, unreachable
+from tidegate.databases.sqlserver.failures import LOST, NO_ROOM_IN_COLUMN, is_lost, not_taken, ours, unreachable
 from tidegate.databases.sqlserver.statements import distinct_values, select_rows, sought_values
 from tidegate.errors import DatabaseError, OutcomeUnknown, TidegateError, Transient, Unsupported
 from tidegate.interfaces import ReadRequest, Session
@@ -56,6 +57,11 @@ _NO_BULK_COPIES = (
     "this server does not tell the driver the columns of a table, which a bulk copy begins with: rows come by INSERT,"
     " which is slower"
 )
+_NO_COPIES_FOR_LOGIN = "the driver's bulk copy cannot log in by {}: rows come by INSERT, which is slower"
+_LOGINS_WITHOUT_COPIES = ("ActiveDirectoryPassword", "ActiveDirectoryIntegrated")
+_TABLES_AT_ONCE = 100  # more in one question, and the server may run out of room for its plan (8623, 8631)
+_SECONDS_TO_COME_BACK, _SECONDS_BETWEEN = 60.0, 3.0
+_NO_TRANSACTION = 3902
 
 # Pooled connections would keep locks and settings of a session that was closed.
 mssql_python.pooling(enabled=False)
@@ -83,7 +89,7 @@ class SqlServerSession(Session):
         given_up = math.ceil(query_timeout) * 1000 - 500 if query_timeout else sys.maxsize
         self._longest_wait, lock_timeout = (min(wait, given_up) for wait in (_MILLISECONDS_TO_WAIT, lock_timeout))
         try:
-            self._driver = mssql_python.connect(login, autocommit=True, timeout=login_timeout)
+            self._driver = self._opened(login, login_timeout)
             self._driver.timeout = math.ceil(query_timeout or 0)
             shown = f"tidegate {purpose}".encode()[:128].hex()
             self._done(_SETTINGS.strip().format(lock_timeout=int(lock_timeout), purpose=shown))
@@ -92,13 +98,25 @@ class SqlServerSession(Session):
         except Exception as problem:  # the driver raises a class of its own for each of its layers
             raise unreachable(problem, self._connection) from None
 
+    def _opened(self, login: str, timeout: int) -> Any:
+        """A database that is waking up, or moving to another server, is waited for."""
+        until = time.monotonic() + _SECONDS_TO_COME_BACK
+        while True:
+            try:
+                return mssql_python.connect(login, autocommit=True, timeout=timeout)
+            except Exception as problem:
+                told = unreachable(problem, self._connection)
+                if not isinstance(told, Transient) or time.monotonic() >= until:
+                    raise told from None
+            time.sleep(_SECONDS_BETWEEN)
+
     # Statements
 
     def query(self, statement: Sql) -> list[tuple[object, ...]]:
         return self._asked(render(statement, DIALECT))
 
     def _asked(self, text: str) -> list[tuple[Any, ...]]:
-        with self._translated(), self._driver.cursor() as cursor:
+        with self.translated(), self._driver.cursor() as cursor:
             cursor.execute(text)
             while not cursor.description and cursor.nextset():
                 pass  # a batch may answer with counts and messages before its rows
@@ -126,7 +144,7 @@ class SqlServerSession(Session):
         return self._done(render(statement, DIALECT))
 
     def _done(self, text: str) -> int:
-        with self._translated():
+        with self.translated():
             return self._ran(text)
 
     def _ran(self, text: str) -> int:
@@ -148,7 +166,7 @@ class SqlServerSession(Session):
                     return int(found[-1][0])
 
     @contextmanager
-    def _translated(self) -> Iterator[None]:
+    def translated(self) -> Iterator[None]:
         """Turns the driver's errors into ours."""
         try:
             yield
@@ -158,13 +176,16 @@ class SqlServerSession(Session):
             raise ours(problem, self._number(problem), self._connection) from None
 
     def _number(self, problem: BaseException) -> int:
-        """Of the error that this session met last; 0 where it cannot be told any more."""
+        """Of the error that this session met last; 0 where it cannot be told, LOST where nobody answers any more: the
+        server hangs up after its worst errors."""
         if is_lost(problem):
-            return 0
-        with suppress(Exception), self._driver.cursor() as cursor:
-            cursor.execute("SELECT @@ERROR")
-            return int(cursor.fetchone()[0])
-        return 0
+            return LOST
+        try:
+            with self._driver.cursor() as cursor:
+                cursor.execute("SELECT @@ERROR")
+                return int(cursor.fetchone()[0])
+        except Exception as silence:
+            return LOST if is_lost(silence) else 0
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -181,13 +202,19 @@ class SqlServerSession(Session):
             self._ran("COMMIT TRANSACTION")
         except Exception as problem:
             number = self._number(problem)
-            if number:  # the server said no, and said why
+            if number > 0 and number != _NO_TRANSACTION:  # the server said no, and said why
                 raise ours(problem, number, self._connection) from None
             raise OutcomeUnknown(
-                f"{self._connection.display}: the connection was lost while a commit was under way.",
+                f"{self._connection.display}: {self._what_became_of_a_commit(number)}.",
                 "Either all of the transaction is there or nothing.",
                 "Run again: it looks first and repeats only what is missing.",
             ) from None
+
+    @staticmethod
+    def _what_became_of_a_commit(number: int) -> str:
+        if number == _NO_TRANSACTION:
+            return f"its transaction had ended before it was committed (error {number})"
+        return "the connection was lost while a commit was under way"
 
     def _roll_back(self) -> None:
         with suppress(DatabaseError):
@@ -213,11 +240,19 @@ class SqlServerSession(Session):
     # The catalog
 
     def identity(self) -> str:
-        """Of an availability group the database's own number there: it is the same on every replica."""
-        told = str(self._asked(catalog.IDENTITY.strip())[0][0])
-        return told if len(told) <= 200 else hashlib.sha256(told.encode()).hexdigest()
+        return self.identities()[0]
+
+    def identities(self) -> tuple[str, ...]:
+        """Of an availability group the database's own number there, which is the same on every replica; and the name of
+        its server, by which it was known before it joined."""
+        told = [str(name) for name in self._asked(catalog.IDENTITIES.strip())[0] if name is not None]
+        return tuple(one if len(one) <= 200 else hashlib.sha256(one.encode()).hexdigest() for one in told)
 
     def shapes(self, names: Sequence[TableName]) -> dict[TableName, Shape]:
+        some = [names[start : start + _TABLES_AT_ONCE] for start in range(0, len(names), _TABLES_AT_ONCE)]
+        return {name: shape for part in some for name, shape in self._shapes(part).items()}
+
+    def _shapes(self, names: Sequence[TableName]) -> dict[TableName, Shape]:
         numbers = catalog.numbered(self.query, names)
         real = spelled(names, numbers)
         if not real:
@@ -251,7 +286,17 @@ class SqlServerSession(Session):
         return catalog.Abilities.of(*self._asked(catalog.ABILITIES.strip())[0])
 
     def remarks(self) -> tuple[str, ...]:
-        return () if self.abilities.bulk_copies else (_NO_BULK_COPIES,)
+        if self._login_by in _LOGINS_WITHOUT_COPIES:
+            return (_NO_COPIES_FOR_LOGIN.format(self._login_by),)
+        return () if self.copies_in_bulk else (_NO_BULK_COPIES,)
+
+    @property
+    def copies_in_bulk(self) -> bool:
+        return self.abilities.bulk_copies and self._login_by not in _LOGINS_WITHOUT_COPIES
+
+    @property
+    def _login_by(self) -> str:
+        return dict(self._connection.options).get("authentication", "")
 
     def tables(self) -> list[TableName]:
         return catalog.users_own(self.query)
@@ -292,7 +337,7 @@ class SqlServerSession(Session):
     def read(self, request: ReadRequest) -> Iterator[pa.RecordBatch]:
         from tidegate.databases.sqlserver.reading import batches
 
-        with self._translated(), self._driver.cursor() as cursor:
+        with self.translated(), self._driver.cursor() as cursor:
             cursor.execute(render(select_rows(request), DIALECT))
             yield from batches(self, cursor, request)
 

@@ -78,7 +78,7 @@ class Stage:
         is_few = not others and first.num_rows <= FEW_ROWS and first.nbytes <= FEW_BYTES
         rows = staged(chain([first], others, batches), self._columns, str(self._table))
         sent = _Sent(rows, len(self._columns))
-        if is_few or not self._session.abilities.bulk_copies:
+        if is_few or not self._session.copies_in_bulk:
             self._insert(sent)
         else:
             self._copy(numbered, sent)

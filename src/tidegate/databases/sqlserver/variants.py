@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 from tidegate.databases.sqlserver.types import COLLATION
 from tidegate.model.names import TableName
-from tidegate.sql.text import Literal, Name, Part, Sql, raw, sql
+from tidegate.sql.text import Literal, Name, Sql, raw, sql
 
 KIND = "sql_variant"
 _STYLES = {
@@ -94,14 +94,14 @@ def from_text(staged: Name, types: Sequence[str]) -> Sql:
     """The values again, of texts that begin with one of these types."""
     if not types:
         return sql("CONVERT(sql_variant, NULL)")
-    branches: list[Part] = [
-        sql(" WHEN {type} THEN CONVERT(sql_variant, {value})", type=Literal(kind), value=_value(staged, kind))
-        for kind in sorted(types)
-    ]
-    joined = branches[0]
-    for branch in branches[1:]:
-        joined = sql("{these}{one}", these=joined, one=branch)
-    return sql("CASE LEFT({staged}, {colon} - 1){branches} END", staged=staged, colon=_colon(staged), branches=joined)
+    branches = {
+        f"branch_{place}": sql(" WHEN {type} THEN CONVERT(sql_variant, {value})", type=Literal(kind), value=value)
+        for place, kind in enumerate(sorted(types))
+        for value in (_value(staged, kind),)
+    }
+    # Side by side, not one inside of the other: a column may hold hundreds of types.
+    template = "".join(f"{{{branch}}}" for branch in branches)
+    return sql(f"CASE LEFT({{staged}}, {{colon}} - 1){template} END", staged=staged, colon=_colon(staged), **branches)
 
 
 def _value(staged: Name, declared: str) -> Sql:

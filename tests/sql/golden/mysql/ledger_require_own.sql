@@ -1,2 +1,2 @@
-SELECT CONCAT(DATABASE(), ' on ', @@server_uuid);
 SELECT owner FROM `none`.`tidegate_target`;
+SELECT CONCAT(DATABASE(), ' on ', @@server_uuid);

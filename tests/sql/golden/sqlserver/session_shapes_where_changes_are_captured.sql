@@ -5,11 +5,14 @@ SELECT @all = COALESCE(@all, N'') + v FROM (VALUES (N'a'), (N'b')) AS two (v);
 SELECT d.snapshot_isolation_state, d.is_read_committed_snapshot_on, LEN(@all),
        CONVERT(int, SERVERPROPERTY('EngineEdition')), OBJECT_ID(N'sys.security_predicates'),
        HAS_PERMS_BY_NAME(N'cdc.change_tables', 'OBJECT', 'SELECT'),
-       CONVERT(nvarchar(20), DATABASEPROPERTYEX(DB_NAME(), 'Updateability'))
+       CONVERT(nvarchar(20), DATABASEPROPERTYEX(DB_NAME(), 'Updateability')),
+       HAS_PERMS_BY_NAME(N'sys.sql_expression_dependencies', 'OBJECT', 'SELECT'),
+       (SELECT MAX(1) FROM sys.all_columns AS c
+        WHERE c.object_id = OBJECT_ID(N'sys.columns') AND c.name = N'vector_base_type')
 FROM sys.databases AS d WHERE d.name = DB_NAME();
-SELECT c.object_id, c.name, COALESCE(bt.name, ut.name, N''), c.max_length, c.precision, c.scale, c.collation_name,
-       c.is_nullable, c.is_identity, c.is_computed, c.generated_always_type, c.is_column_set, c.is_masked,
-       c.encryption_type, c.default_object_id
+SELECT c.object_id, c.name, CASE WHEN c.user_type_id = 255 THEN N'vector' ELSE COALESCE(bt.name, ut.name, N'') END,
+       c.max_length, c.precision, c.scale, c.collation_name, c.is_nullable, c.is_identity, c.is_computed,
+       c.generated_always_type, c.is_column_set, c.is_masked, c.encryption_type, c.default_object_id, NULL
 FROM sys.columns AS c
 LEFT JOIN sys.types AS ut ON ut.user_type_id = c.user_type_id
 LEFT JOIN sys.types AS bt ON bt.system_type_id = c.system_type_id AND bt.user_type_id = bt.system_type_id
@@ -72,20 +75,18 @@ SELECT t.object_id, 'read_only_place', fg.name
 FROM sys.tables AS t JOIN sys.filegroups AS fg ON fg.data_space_id = t.lob_data_space_id AND fg.is_read_only = 1
 WHERE t.object_id IN (7)
 UNION ALL
-SELECT k.parent_object_id, 'rules', k.name + N' ' + COALESCE(LEFT(k.definition, 200), N'(hidden from this login)')
+SELECT k.parent_object_id, 'rules',
+       k.name + N' ' + COALESCE(LEFT(k.definition, 200) COLLATE CATALOG_DEFAULT, N'(hidden)')
 FROM sys.check_constraints AS k WHERE k.parent_object_id IN (7) AND k.is_disabled = 0
 UNION ALL
-SELECT i.object_id, 'unique_in_part', i.name + N' where ' + COALESCE(LEFT(i.filter_definition, 200), N'(hidden)')
+SELECT i.object_id, 'unique_in_part',
+       i.name + N' where ' + COALESCE(LEFT(i.filter_definition, 200) COLLATE CATALOG_DEFAULT, N'(hidden)')
 FROM sys.indexes AS i
 WHERE i.object_id IN (7) AND i.is_unique = 1 AND i.has_filter = 1 AND i.is_disabled = 0
 UNION ALL
 SELECT t.object_id, 'is_external', N'' FROM sys.tables AS t WHERE t.object_id IN (7) AND t.is_external = 1
 UNION ALL
 SELECT t.object_id, 'is_tracked', N'' FROM sys.change_tracking_tables AS t WHERE t.object_id IN (7)
-UNION ALL
-SELECT d.referenced_id, 'bound_views', OBJECT_NAME(d.referencing_id) FROM sys.sql_expression_dependencies AS d
-JOIN sys.sql_modules AS m ON m.object_id = d.referencing_id AND m.is_schema_bound = 1
-WHERE d.referenced_id IN (7)
 UNION ALL
 SELECT k.parent_object_id, 'not_trusted', k.name FROM sys.check_constraints AS k
 WHERE k.parent_object_id IN (7) AND k.is_not_trusted = 1 AND k.is_disabled = 0
@@ -99,8 +100,9 @@ WHERE p.target_object_id IN (7) AND p.predicate_type = 0
 UNION ALL
 SELECT c.source_object_id, 'captures', c.capture_instance COLLATE CATALOG_DEFAULT FROM cdc.change_tables AS c
 WHERE c.source_object_id IN (7) AND c.has_drop_pending IS NULL;
-SELECT 7, CONVERT(int, HAS_PERMS_BY_NAME(N'[sales]."odd ""orders"" `of` [x] {y} 100%"', 'OBJECT', 'SELECT')),
-       COALESCE(HAS_PERMS_BY_NAME(N'[sales]."odd ""orders"" `of` [x] {y} 100%"', 'OBJECT', 'UNMASK'),
+SELECT t.number, CONVERT(int, HAS_PERMS_BY_NAME(t.name, 'OBJECT', 'SELECT')),
+       COALESCE(HAS_PERMS_BY_NAME(t.name, 'OBJECT', 'UNMASK'),
                 HAS_PERMS_BY_NAME(QUOTENAME(DB_NAME()), 'DATABASE', 'UNMASK')),
-       HAS_PERMS_BY_NAME(QUOTENAME(DB_NAME()), 'DATABASE', 'VIEW DEFINITION');
+       HAS_PERMS_BY_NAME(QUOTENAME(DB_NAME()), 'DATABASE', 'VIEW DEFINITION')
+FROM (VALUES (7, N'[sales]."odd ""orders"" `of` [x] {y} 100%"')) AS t (number, name);
 SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME FROM INFORMATION_SCHEMA.COLUMNS WHERE TABLE_NAME IN (N'odd "orders" `of` [x] {y} 100%');

@@ -12,7 +12,10 @@ SELECT @all = COALESCE(@all, N'') + v FROM (VALUES (N'a'), (N'b')) AS two (v);
 SELECT d.snapshot_isolation_state, d.is_read_committed_snapshot_on, LEN(@all),
        CONVERT(int, SERVERPROPERTY('EngineEdition')), OBJECT_ID(N'sys.security_predicates'),
        HAS_PERMS_BY_NAME(N'cdc.change_tables', 'OBJECT', 'SELECT'),
-       CONVERT(nvarchar(20), DATABASEPROPERTYEX(DB_NAME(), 'Updateability'))
+       CONVERT(nvarchar(20), DATABASEPROPERTYEX(DB_NAME(), 'Updateability')),
+       HAS_PERMS_BY_NAME(N'sys.sql_expression_dependencies', 'OBJECT', 'SELECT'),
+       (SELECT MAX(1) FROM sys.all_columns AS c
+        WHERE c.object_id = OBJECT_ID(N'sys.columns') AND c.name = N'vector_base_type')
 FROM sys.databases AS d WHERE d.name = DB_NAME();
 -- bulk copy into [tidegate].[stage_1] with {'timeout': 0, 'column_mappings': ['c0', 'c1', 'c2'], 'table_lock': True, 'keep_nulls': True}
 -- then its rows:

@@ -10,7 +10,10 @@ SELECT @all = COALESCE(@all, N'') + v FROM (VALUES (N'a'), (N'b')) AS two (v);
 SELECT d.snapshot_isolation_state, d.is_read_committed_snapshot_on, LEN(@all),
        CONVERT(int, SERVERPROPERTY('EngineEdition')), OBJECT_ID(N'sys.security_predicates'),
        HAS_PERMS_BY_NAME(N'cdc.change_tables', 'OBJECT', 'SELECT'),
-       CONVERT(nvarchar(20), DATABASEPROPERTYEX(DB_NAME(), 'Updateability'))
+       CONVERT(nvarchar(20), DATABASEPROPERTYEX(DB_NAME(), 'Updateability')),
+       HAS_PERMS_BY_NAME(N'sys.sql_expression_dependencies', 'OBJECT', 'SELECT'),
+       (SELECT MAX(1) FROM sys.all_columns AS c
+        WHERE c.object_id = OBJECT_ID(N'sys.columns') AND c.name = N'vector_base_type')
 FROM sys.databases AS d WHERE d.name = DB_NAME();
 -- bulk copy into [tidegate].[stage_1] with {'timeout': 0, 'column_mappings': ['c0', 'c1', 'c2', 'c3', 'c4', 'c5', 'c6', 'c7', 'c8', 'c9', 'c10', 'c11', 'c12', 'c13', 'c14', 'c15', 'c16', 'c17', 'c18', 'c19', 'c20', 'c21', 'c22', 'c23', 'c24', 'c25', 'c26', 'c27', 'c28', 'c29', 'c30', 'c31', 'c32', 'c33', 'c34', 'c35', 'c36'], 'table_lock': True, 'keep_nulls': True}
 -- then its rows:

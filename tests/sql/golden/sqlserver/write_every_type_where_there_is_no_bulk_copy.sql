@@ -10,7 +10,10 @@ SELECT @all = COALESCE(@all, N'') + v FROM (VALUES (N'a'), (N'b')) AS two (v);
 SELECT d.snapshot_isolation_state, d.is_read_committed_snapshot_on, LEN(@all),
        CONVERT(int, SERVERPROPERTY('EngineEdition')), OBJECT_ID(N'sys.security_predicates'),
        HAS_PERMS_BY_NAME(N'cdc.change_tables', 'OBJECT', 'SELECT'),
-       CONVERT(nvarchar(20), DATABASEPROPERTYEX(DB_NAME(), 'Updateability'))
+       CONVERT(nvarchar(20), DATABASEPROPERTYEX(DB_NAME(), 'Updateability')),
+       HAS_PERMS_BY_NAME(N'sys.sql_expression_dependencies', 'OBJECT', 'SELECT'),
+       (SELECT MAX(1) FROM sys.all_columns AS c
+        WHERE c.object_id = OBJECT_ID(N'sys.columns') AND c.name = N'vector_base_type')
 FROM sys.databases AS d WHERE d.name = DB_NAME();
 INSERT INTO [tidegate].[stage_1] VALUES (1, 1, 1, 1, 1, 1.000000000000000000, 1.00, 1.0000, 1.0000, N'0.5', N'0.5', N'0001-01-01', N'23:59:59.9999999', N'23:59:59.999999', N'9999-12-31 23:59:59.999', N'9999-12-31 23:59:59.999', N'9999-12-31 23:59:59.9999999', N'9999-12-31 23:59:59.999999', N'2024-03-10 23:59:59.1234567 +05:30', N'x', N'x', N'x', N'x', N'x', N'x', N'x', 0x78, 0x78, 0x78, N'x', N'x', N'x', N'x', 0x78, 0x78, 0x78, N'x');
 SELECT COUNT_BIG(*), COUNT_BIG([c0]), COUNT_BIG([c1]), COUNT_BIG([c2]), COUNT_BIG([c3]), COUNT_BIG([c4]), COUNT_BIG([c5]), COUNT_BIG([c6]), COUNT_BIG([c7]), COUNT_BIG([c8]), COUNT_BIG([c9]), COUNT_BIG([c10]), COUNT_BIG([c11]), COUNT_BIG([c12]), COUNT_BIG([c13]), COUNT_BIG([c14]), COUNT_BIG([c15]), COUNT_BIG([c16]), COUNT_BIG([c17]), COUNT_BIG([c18]), COUNT_BIG([c19]), COUNT_BIG([c20]), COUNT_BIG([c21]), COUNT_BIG([c22]), COUNT_BIG([c23]), COUNT_BIG([c24]), COUNT_BIG([c25]), COUNT_BIG([c26]), COUNT_BIG([c27]), COUNT_BIG([c28]), COUNT_BIG([c29]), COUNT_BIG([c30]), COUNT_BIG([c31]), COUNT_BIG([c32]), COUNT_BIG([c33]), COUNT_BIG([c34]), COUNT_BIG([c35]), COUNT_BIG([c36]) FROM [tidegate].[stage_1];

@@ -1,0 +1,132 @@
+"""What a session makes of a driver that fails, in ways that no server here can be brought to."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from sql.recorders import Rows, SqlServerRecorder
+from tidegate.databases.sqlserver import session as sqlserver_session
+from tidegate.databases.sqlserver.reading import batches
+from tidegate.errors import DatabaseError, NotNative, OutcomeUnknown, Transient, Unreachable
+from tidegate.interfaces import ReadRequest, Session
+from tidegate.model.columns import Column
+from tidegate.model.names import TableName
+from tidegate.sql.text import sql
+
+
+class _Failing(SqlServerRecorder):
+    """Fails at some statements."""
+
+    def __init__(self, failures: dict[str, str], number: int = 0):
+        super().__init__(answers={"SELECT @@ERROR": [(number,)]})
+        self._failures = failures
+
+    def note(self, text: str) -> Rows:
+        for part, said in self._failures.items():
+            if part in text:
+                raise RuntimeError(said)
+        return super().note(text)
+
+
+def connected(recorder: SqlServerRecorder, monkeypatch: pytest.MonkeyPatch) -> Session:
+    recorder.install(monkeypatch)
+    return SqlServerRecorder.database.connect("test")
+
+
+# Connecting
+
+
+@pytest.fixture
+def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """How long was slept, on a clock that only sleeping moves."""
+    slept: list[float] = []
+    clock = SimpleNamespace(monotonic=lambda: sum(slept), sleep=slept.append)
+    monkeypatch.setattr(sqlserver_session, "time", clock)
+    return slept
+
+
+def test_a_database_that_wakes_up_is_waited_for(waits: list[float], monkeypatch: pytest.MonkeyPatch):
+    recorder = SqlServerRecorder()
+    recorder.install(monkeypatch)
+    answers = [RuntimeError("Database 'uat' on server 'x' is not currently available."), None]
+
+    def connect(*login: object, **arguments: object) -> SqlServerRecorder:
+        problem = answers.pop(0)
+        if problem is not None:
+            raise problem
+        return recorder
+
+    monkeypatch.setattr(sqlserver_session.mssql_python, "connect", connect)
+
+    with SqlServerRecorder.database.connect("test") as session:
+        assert session.query(sql("SELECT 1")) == []
+    assert len(waits) == 1
+
+
+@pytest.mark.parametrize(
+    ("said", "kind", "seconds"),
+    [
+        ("Database 'uat' is not currently available.", Transient, 60),
+        ("Login failed for user 'loader'.", Unreachable, 0),
+    ],
+    ids=["for a minute", "not for a wrong password"],
+)
+def test_it_is_waited_for_so_long_and_no_longer(
+    said: str, kind: type[Exception], seconds: int, waits: list[float], monkeypatch: pytest.MonkeyPatch
+):
+    def connect(*login: object, **arguments: object) -> None:
+        raise RuntimeError(said)
+
+    monkeypatch.setattr(sqlserver_session.mssql_python, "connect", connect)
+
+    with pytest.raises(kind):
+        SqlServerRecorder.database.connect("test")
+    assert sum(waits) == seconds
+
+
+# What became of it
+
+
+@pytest.mark.parametrize(
+    ("asking", "kind"),
+    [("Communication link failure", Transient), ("Connection is busy with results for another command", DatabaseError)],
+    ids=["the server hung up", "it is there and cannot say"],
+)
+def test_an_error_after_which_nobody_answers_may_be_tried_again(
+    asking: str, kind: type[Exception], monkeypatch: pytest.MonkeyPatch
+):
+    recorder = _Failing({"SELECT 7": "Something went wrong.", "SELECT @@ERROR": asking})
+    with connected(recorder, monkeypatch) as session, pytest.raises(DatabaseError) as told:
+        session.query(sql("SELECT 7"))
+    assert type(told.value) is kind
+    assert "-1" not in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("number", "said", "kind"),
+    [
+        (3902, "The COMMIT TRANSACTION request has no corresponding BEGIN TRANSACTION.", OutcomeUnknown),
+        (0, "Communication link failure", OutcomeUnknown),
+        (1205, "It was deadlocked.", Transient),
+    ],
+)
+def test_what_became_of_a_commit(number: int, said: str, kind: type[Exception], monkeypatch: pytest.MonkeyPatch):
+    recorder = _Failing({"COMMIT TRANSACTION": said}, number)
+    with connected(recorder, monkeypatch) as session, pytest.raises(kind), session.transaction():
+        pass
+
+
+def test_a_transaction_that_ends_while_the_rest_is_heard_out_is_not_written_on(monkeypatch: pytest.MonkeyPatch):
+    """A value that Arrow has no room for would be met by reading again, as if nothing had happened."""
+    met = iter([NotNative("a"), RuntimeError("Transaction (Process ID 52) was deadlocked on lock resources.")])
+
+    def answer(rows: int) -> None:
+        raise next(met)
+
+    request = ReadRequest(TableName("dbo", "t"), (Column("a", "int", "int32"),))
+    with connected(SqlServerRecorder(answers={"SELECT @@ERROR": [(1205,)]}), monkeypatch) as session:
+        session.is_in_transaction = True
+        with pytest.raises(Transient):
+            list(batches(session, SimpleNamespace(arrow_batch=answer), request))
