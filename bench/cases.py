@@ -292,6 +292,7 @@ def long() -> Iterator[Case]:
                 kind=kind,
                 percent=percent,
             )
+    yield Daily("daily-static-5m", "Daily run, static, 1% of 5,000,000 rows changed", rows=5_000_000, kind="static")
     yield Extract("mariadb-extract-1m", "MariaDB: extract of 1,000,000 rows", "mysql", rows=1_000_000)
     yield Load("mariadb-load-1m", "MariaDB: load of 1,000,000 rows into an empty table", "mysql", rows=1_000_000)
     for work, case in (("extract", Extract), ("load", Load)):

@@ -29,7 +29,7 @@ class Waits:
 
 count, workspace = int(sys.argv[1]), Path(sys.argv[2])
 engine, found = Engine(None, None, {}, from_rows=1), {}
-run_slices(engine.mover([count]), [Waits() for _ in range(count)], workspace, found.__setitem__)
+run_slices(engine.mover([1] * count), [Waits() for _ in range(count)], workspace, found.__setitem__)
 engine.close()
 print(json.dumps([engine.name, len(found), sum(facts["is_here"] for facts in found.values())]))
 """

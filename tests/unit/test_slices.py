@@ -204,13 +204,13 @@ def test_a_spark_that_did_not_start_after_rows_were_moved_does_not_say_that_none
 
     monkeypatch.setattr(Engine, "_made", made)
     engine = Engine(None, None, {}, from_rows=100)
-    moving = engine.mover([100])
+    moving = engine.mover([60, 40])
     assert isinstance(moving, Nearby)
     is_there.set()
     with pytest.raises(SparkUnavailable):
         engine.session()
     with pytest.raises(SparkUnavailable) as told:
-        engine.mover([100])
+        engine.mover([60, 40])
     assert str(told.value) == "It died.\nWhat was committed before stands.\nGive it room."
     assert engine.name == "this process"
 
@@ -236,7 +236,7 @@ def test_a_session_that_is_still_starting_is_begun_without_and_closed_when_it_is
     monkeypatch.setattr(Engine, "_made", made)
     monkeypatch.setattr("tidegate.spark.session.close_session", lambda one: closed.set() if one is session else None)
     engine = Engine(None, None, {}, from_rows=100)
-    mover = engine.mover([100])
+    mover = engine.mover([60, 40])
     assert isinstance(mover, Nearby)
     assert (engine.name, mover.spark is not None) == ("this process", True)
     engine.close()
@@ -260,7 +260,7 @@ def test_a_session_that_was_closed_while_it_started_is_gone_before_the_next_one_
     monkeypatch.setattr(Engine, "_made", made)
     monkeypatch.setattr("tidegate.spark.session.close_session", lambda one: happened.append(f"closed {one}"))
     first, second = (Engine(None, None, {}, from_rows=100) for _ in range(2))
-    first.mover([100])
+    first.mover([60, 40])
     first.close()
     second.start()
     is_there.set()
@@ -274,6 +274,8 @@ def test_a_session_that_was_closed_while_it_started_is_gone_before_the_next_one_
         ({"from_rows": 100}, [60, 39], True),
         ({"from_rows": 100}, [60, 40], False),
         ({"from_rows": 100}, [1, None], False),
+        ({"from_rows": 100}, [5000], True),
+        ({"from_rows": 100}, [None], True),
         ({"from_rows": 0}, [0], False),
         ({"from_rows": 100, "master": "local[2]"}, [1], False),
         ({"from_rows": 100, "remote": "sc://host"}, [1], False),

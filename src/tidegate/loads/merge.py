@@ -63,7 +63,7 @@ def merge(session: Session, work: Merge, book: Book, batches: Batches, receipt_o
             if book.newest() != before:
                 raise _moved(work)
             fresh, changed, gone = change.apply()
-            left = _proven(entered, session, new, found)
+            left = _proven(entered, session, new, found, receipt_of)
             book.record(with_entry(entered, newest=left.as_text()).entry)
     if not fresh + changed + gone:
         return Loaded("equal already")
@@ -169,13 +169,12 @@ class _Change:
         return self._insert() - self._again, changed + self._again, left - self._again
 
 
-def _proven(work: Merge, session: Session, new: Content, meant: Difference) -> Receipt:
+def _proven(work: Merge, session: Session, new: Content, meant: Difference, receipt_of: ReceiptOf) -> Receipt:
     """What the target holds now. Raises ProofFailed."""
-    held = _content(work, session.read(work.request))
-    left = _difference(new, held)
-    missing, unlike, more = left.counts
-    if missing or unlike or (work.deletes and more):
-        raise refused(work, f"{missing:,} rows missing, {unlike:,} unlike, {more:,} too many of {new.rows:,}")
-    if not work.deletes and more != meant.counts[2]:
-        raise refused(work, f"{more:,} rows besides those of the source, {meant.counts[2]:,} before")
-    return held.receipt
+    held = receipt_of(work.request)
+    if held.same_as(new.receipt if work.deletes else new.receipt + meant.besides):
+        return held
+    missing, unlike, more = _difference(new, _content(work, session.read(work.request))).counts
+    besides = 0 if work.deletes else meant.counts[2]
+    told = f"{missing:,} rows missing, {unlike:,} unlike, {more - besides:,} too many of {new.rows:,}"
+    raise refused(work, told)

@@ -12,30 +12,31 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tidegate.model.receipt import Receipt
-from tidegate.rows.hashing import hash_rows, sum_of
+from tidegate.rows.hashing import Words, hash_rows, sum_of
 
 Mask = npt.NDArray[np.bool_]
+Places = npt.NDArray[np.int64]
 
 EXAMPLES = 3
-_KEY = ["key1", "key2"]
 
 
 @dataclass(frozen=True)
 class Content:
     """The rows of one side, in the order in which they were read."""
 
-    hashes: pa.Table
-    """`key1`, `key2`, `row1`, `row2` and `place` of each row."""
+    key: Words
+    """The hash of each row's key."""
+    row: Words
+    """The hash of all of it."""
     keys: pa.Table
     """The values of the key columns, row by row."""
     receipt: Receipt
 
     @property
     def rows(self) -> int:
-        return int(self.hashes.num_rows)
+        return len(self.key)
 
     def without_key(self) -> list[str]:
         """Examples of rows with a null in their key; empty when there is none."""
@@ -46,11 +47,11 @@ class Content:
 
     def repeated(self) -> list[str]:
         """Examples of keys that more than one row has."""
-        counted = self.hashes.group_by(_KEY).aggregate([("place", "count"), ("place", "min")])
-        more = counted.filter(pc.greater(counted["place_count"], 1))
-        return self.named(np.sort(more["place_min"].to_numpy()))
+        order, same = _neighbours(self.key)
+        begins = same & ~np.append(False, same[:-1])
+        return self.named(np.sort(order[:-1][begins]))
 
-    def named(self, places: npt.NDArray[np.int64]) -> list[str]:
+    def named(self, places: Places) -> list[str]:
         """The keys at some of these places, for people."""
         some = self.keys.take(pa.array(places[:EXAMPLES], pa.int64())).to_pylist()
         return [", ".join("NULL" if value is None else str(value) for value in row.values()) for row in some]
@@ -63,6 +64,8 @@ class Difference:
     fresh: Mask
     changed: Mask
     gone: pa.Table
+    besides: Receipt
+    """Of what only the old side has."""
 
     @property
     def counts(self) -> tuple[int, int, int]:
@@ -71,36 +74,46 @@ class Difference:
 
 def content_of(batches: Iterable[pa.RecordBatch], schema: pa.Schema, keys: Sequence[str]) -> Content:
     """`schema` is that of the key columns, for a side without rows."""
-    parts, kept, total, place = [], [], 0, 0
+    key, row, kept, total = [_NONE], [_NONE], [schema.empty_table()], 0
     for batch in batches:
-        key, row = hash_rows(batch.select(list(keys))), hash_rows(batch)
-        places = np.arange(place, place + batch.num_rows)
-        columns = [key[:, 0], key[:, 1], row[:, 0], row[:, 1], places]
-        parts.append(pa.table([pa.array(column) for column in columns], names=[*_KEY, "row1", "row2", "place"]))
+        key.append(hash_rows(batch.select(list(keys))))
+        row.append(hash_rows(batch))
         kept.append(pa.Table.from_batches([batch.select(list(keys))]))
-        total += sum_of(row)
-        place += batch.num_rows
-    none = pa.schema([*((name, pa.uint64()) for name in (*_KEY, "row1", "row2")), ("place", pa.int64())])
-    hashes = pa.concat_tables(parts) if parts else none.empty_table()
-    held = pa.concat_tables(kept) if kept else schema.empty_table()
-    return Content(hashes, held, Receipt.of_sum(place, total))
+        total += sum_of(row[-1])
+    own = kept[1:] or kept
+    all_keys = np.concatenate(key)
+    return Content(all_keys, np.concatenate(row), pa.concat_tables(own), Receipt.of_sum(len(all_keys), total))
 
 
 def difference(new: Content, old: Content) -> Difference:
-    """By key: what only the new side has, what both have and differs, and what only the old side has."""
-    both = new.hashes.join(old.hashes, _KEY, join_type="full outer", right_suffix="_old")
-    here, there = both["place"].is_valid(), both["place_old"].is_valid()
-    unlike = pc.or_(pc.not_equal(both["row1"], both["row1_old"]), pc.not_equal(both["row2"], both["row2_old"]))
-    fresh = both.filter(pc.and_(here, pc.invert(there)))["place"]
-    changed = both.filter(pc.and_(pc.and_(here, there), pc.fill_null(unlike, False)))["place"]
-    gone = both.filter(pc.and_(there, pc.invert(here)))["place_old"]
-    return Difference(_mask(new, fresh), _mask(new, changed), old.keys.take(gone))
+    """By key, which is unique on both sides: what only the new one has, what both have and differs, and what only the
+    old one has."""
+    order, same = _neighbours(np.concatenate([new.key, old.key]))
+    here, there = order[:-1][same], order[1:][same] - new.rows
+    fresh, changed, gone = np.ones(new.rows, bool), np.zeros(new.rows, bool), np.ones(old.rows, bool)
+    fresh[here] = gone[there] = False
+    changed[here] = (new.row[here] != old.row[there]).any(axis=1)
+    left = old.row[gone]
+    return Difference(
+        fresh, changed, old.keys.take(pa.array(np.flatnonzero(gone))), Receipt.of_sum(len(left), sum_of(left))
+    )
 
 
-def _mask(content: Content, places: pa.ChunkedArray) -> Mask:
-    mask = np.zeros(content.rows, bool)
-    mask[places.to_numpy()] = True
-    return mask
+_NONE: Words = np.zeros((0, 2), np.uint64)
+
+
+def _neighbours(key: Words) -> tuple[Places, Mask]:
+    """The places of keys in an order in which like ones stand side by side, the earlier first; and which of them, but
+    for the last, are like the one after them."""
+    order = np.argsort(key[:, 0], kind="stable")
+    for again in (False, True):
+        first, second = key[order, 0], key[order, 1]
+        like = first[1:] == first[:-1]
+        same = like & (second[1:] == second[:-1])
+        if again or not (like & ~same).any():
+            break
+        order = np.lexsort((key[:, 1], key[:, 0]))  # half of the hash is the same by chance
+    return order, same
 
 
 def picked(batches: Iterable[pa.RecordBatch], chosen: Mask, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:

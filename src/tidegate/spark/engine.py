@@ -86,7 +86,10 @@ class Engine:
         return session
 
     def _are_few(self, counts: Sequence[int | None]) -> bool:
-        return sum(self._from_rows if count is None else count for count in counts) < self._from_rows
+        """A single slice, however long, is moved by one thread wherever that runs."""
+        if not self._from_rows:
+            return False
+        return len(counts) < 2 or sum(self._from_rows if one is None else one for one in counts) < self._from_rows
 
     def start(self) -> None:
         """Returns at once. Calling it again does nothing."""
