@@ -51,9 +51,9 @@ def merge(session: Session, work: Merge, book: Book, batches: Batches, receipt_o
     """The target holds every row of the file when this ends well, and no other where deletes are allowed."""
     before = book.newest()
     new, old = _content(work, batches()), _held(work, session)
-    _require_keys(work, new, "source")
-    _require_keys(work, old, "target")
     found = _difference(new, old)
+    for side, content, twice in zip(("source", "target"), (new, old), found.twice, strict=True):
+        _require_keys(work, side, content.without_key(), content.named(twice))
     with ExitStack() as stages:
         change = _Change(session, work, found, batches, stages)
         with session.transaction():
@@ -106,9 +106,9 @@ def _difference(new: Content, old: Content) -> Difference:
     return difference(new, old)
 
 
-def _require_keys(work: Merge, content: Content, side: str) -> None:
+def _require_keys(work: Merge, side: str, without: list[str], twice: list[str]) -> None:
     key = ", ".join(work.keys)
-    for examples, what in ((content.without_key(), "has no value"), (content.repeated(), "is not unique")):
+    for examples, what in ((without, "has no value"), (twice, "is not unique")):
         if examples:
             raise ValueProblem(
                 f"{work.table}: the key ({key}) {what} in the {side}: {'; '.join(examples)}.",

@@ -45,12 +45,6 @@ class Content:
             empty |= np.asarray(column.is_null())
         return self.named(np.flatnonzero(empty))
 
-    def repeated(self) -> list[str]:
-        """Examples of keys that more than one row has."""
-        order, same = _neighbours(self.key)
-        begins = same & ~np.append(False, same[:-1])
-        return self.named(np.sort(order[:-1][begins]))
-
     def named(self, places: Places) -> list[str]:
         """The keys at some of these places, for people."""
         some = self.keys.take(pa.array(places[:EXAMPLES], pa.int64())).to_pylist()
@@ -66,6 +60,8 @@ class Difference:
     gone: pa.Table
     besides: Receipt
     """Of what only the old side has."""
+    twice: tuple[Places, Places]
+    """Rows of each side whose key the side has more than once: what differs is not told then."""
 
     @property
     def counts(self) -> tuple[int, int, int]:
@@ -86,16 +82,21 @@ def content_of(batches: Iterable[pa.RecordBatch], schema: pa.Schema, keys: Seque
 
 
 def difference(new: Content, old: Content) -> Difference:
-    """By key, which is unique on both sides: what only the new one has, what both have and differs, and what only the
-    old one has."""
+    """By key: what only the new one has, what both have and differs, and what only the old one has."""
     order, same = _neighbours(np.concatenate([new.key, old.key]))
-    here, there = order[:-1][same], order[1:][same] - new.rows
+    one, next_one = order[:-1][same], order[1:][same]
+    begins, ends = one < new.rows, next_one < new.rows
+    here, there = one[begins & ~ends], next_one[begins & ~ends] - new.rows
     fresh, changed, gone = np.ones(new.rows, bool), np.zeros(new.rows, bool), np.ones(old.rows, bool)
     fresh[here] = gone[there] = False
     changed[here] = (new.row[here] != old.row[there]).any(axis=1)
     left = old.row[gone]
     return Difference(
-        fresh, changed, old.keys.take(pa.array(np.flatnonzero(gone))), Receipt.of_sum(len(left), sum_of(left))
+        fresh=fresh,
+        changed=changed,
+        gone=old.keys.take(pa.array(np.flatnonzero(gone))),
+        besides=Receipt.of_sum(len(left), sum_of(left)),
+        twice=(np.unique(one[ends]), np.unique(one[~begins] - new.rows)),
     )
 
 
