@@ -334,6 +334,24 @@ def test_keys_that_are_none_are_refused_with_examples(references: Callable[[str,
     assert ask(reference.target, "SELECT count(*) FROM currencies") == [(0,)]
 
 
+@pytest.mark.parametrize("deletes", [True, False])
+def test_a_target_that_changes_what_it_is_given_is_found_out(references: Callable[[str, str], Reference], deletes):
+    reference = references("postgresql", "postgresql")
+    reference.settings |= {"merge_strategy": "upsert", "allow_deletes": deletes}
+    reference.run()
+    reference.in_target("INSERT INTO currencies VALUES ('OWN', 'of the target', 1)")
+    reference.in_target(
+        "CREATE FUNCTION spoil() RETURNS trigger AS $$ BEGIN new.name := upper(new.name); RETURN new; END $$ LANGUAGE"
+        " plpgsql; CREATE TRIGGER spoil BEFORE UPDATE ON currencies FOR EACH ROW EXECUTE FUNCTION spoil()"
+    )
+    reference.in_source("UPDATE currencies SET name = 'Swiss franc' WHERE code = 'CHF'")
+    before = reference.held(reference.target)
+
+    with pytest.raises(RunFailed, match="0 rows missing, 1 unlike, 0 too many of 4"):
+        reference.run()
+    assert reference.held(reference.target) == before
+
+
 def test_readers_see_the_old_table_or_the_new_one(reference: Reference):
     """While it is replaced, however often they look."""
     reference.settings["merge_strategy"] = "replace"
