@@ -59,8 +59,8 @@ class SparkSettings(Settings):
     """Further Spark settings, by their own names."""
     from_rows: int = Field(default=2_000_000, ge=0)
     """How many rows a run must have to move before Spark is started on this machine: fewer are moved by this process
-    in less time than a JVM takes to start, and so are the first slices of more. `0` for Spark alone; Spark alone, too,
-    with a master, a remote or a session."""
+    in less time than a JVM takes to start, and so are the first slices of more, and a single slice of any size. `0` for
+    Spark alone; Spark alone, too, with a master, a remote or a session."""
 
     @model_validator(mode="after")
     def _one_of_both(self) -> SparkSettings:
