@@ -21,6 +21,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tidegate.errors import DriftStop, MissingObject
@@ -48,10 +49,11 @@ def compare(
     database: Database,
     index_on: Column | None,
     *,
+    needed: Sequence[Column] = (),
     deletes: bool = True,
 ) -> Drift:
-    """Raises DriftStop. `index_on` is the source's column that rows are looked for by, where there is one; `deletes`
-    whether a load takes rows away."""
+    """Raises DriftStop. `index_on` is the source's column that rows are looked for by, where there is one; `needed` are
+    others that a target must have by itself; `deletes` says whether a load takes rows away."""
     _stop_at_unreadable_columns(table, source)
     _stop_at_refused_names(table, source, target, target_name, database)
     cautions = (*(Notice(caution, severity="warning") for caution in source.cautions), *map(Notice, source.unseen))
@@ -62,8 +64,8 @@ def compare(
     _stop_without_transactions(table, target)
     if deletes:
         _stop_at_cascades(table, target)
-    if index_on is not None:
-        _require_column(table, target, index_on)
+    for column in (*needed, *([index_on] if index_on is not None else [])):
+        _require_column(table, target, column)
     pairs = [(column, target.exactly(column.name)) for column in source.columns]
     travelling = tuple(column for column, twin in pairs if twin is None or not twin.generated)
     _stop_at_other_spellings(table, source, target)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -146,10 +146,11 @@ def compared(
     index_on: Column | None = None,
     *,
     as_they_are: Iterable[str] = (),
+    needed: Sequence[Column] = (),
     deletes: bool = True,
 ) -> FoundTable:
-    """The table on both sides. `as_they_are` are columns that keep their type whatever the settings ask; `deletes` says
-    whether a load takes rows away.
+    """The table on both sides. `as_they_are` are columns that keep their type whatever the settings ask; `needed` are
+    those that a target must have; `deletes` says whether a load takes rows away.
 
     Raises MissingObject, Unsupported or DriftStop, each with what to do."""
     source_db, target_db = catalogs.source.database, catalogs.target.database
@@ -158,7 +159,7 @@ def compared(
     target = catalogs.targets.get(target_name)
     if target is not None:
         _require_readable(settings, target, "target")
-    drift = compare(settings.name, shape, target, target_name, target_db, index_on, deletes=deletes)
+    drift = compare(settings.name, shape, target, target_name, target_db, index_on, needed=needed, deletes=deletes)
     return FoundTable(
         key=settings.name,
         common=settings,

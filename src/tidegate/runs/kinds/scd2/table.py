@@ -159,7 +159,9 @@ def resolve(settings: Scd2Table, catalogs: Catalogs) -> VersionTable:
         _require_a_truth(settings, one)
     _require_a_way_to_close(settings, flag or end)
     known = {start.name, *keys, *version_key, *outside, *tombstone, *(one.name for one in (flag, end) if one)}
-    found = compared(settings, shape, catalogs, start, as_they_are=known, deletes=False)
+    # A load looks for the versions of its keys; an index on their marks would only have to be kept.
+    looked_for_by = shape.exactly(keys[0])
+    found = compared(settings, shape, catalogs, looked_for_by, as_they_are=known, needed=(start,), deletes=False)
     _require_them_to_travel(settings, found, known)
     found = _with_surrogate(settings, found, catalogs)
     return VersionTable.of(
