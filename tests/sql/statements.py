@@ -157,6 +157,7 @@ def stage_changes(session: Session) -> None:
         session.execute(staged.update_staged(ODD, stage, [cobid, note], [code]))
         session.execute(staged.delete_staged(ODD, stage, [cobid, note]))
         read(session, cobid, note, rows=staged.with_partner(stage, [cobid, note]))
+        read(session, cobid, note, rows=staged.with_partner(stage, [cobid]))
 
 
 MOMENT, TRUTH = column("changed at", Type("timestamp", 3), nullable=False), column("is latest", Type("bool"))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tidegate.model.columns import Column
 from tidegate.model.names import TableName, staged_name
-from tidegate.sql.text import Joined, Name, Same, Sql, sql
+from tidegate.sql.text import Joined, Keys, Name, Same, Sql, sql
 
 
 def update_staged(
@@ -36,7 +36,8 @@ def with_partner(stage: TableName, keys: Sequence[Column]) -> Sql:
     alike = on[0]
     for more in on[1:]:
         alike = sql("{alike} AND {more}", alike=alike, more=more)
-    return sql("EXISTS (SELECT 1 FROM {stage} AS s WHERE {alike})", stage=Name.of(stage), alike=alike)
+    own = tuple((Name.of(staged_name(number)), key.type) for number, key in enumerate(keys))
+    return sql("EXISTS (SELECT 1 FROM {keys} AS s WHERE {alike})", keys=Keys(Name.of(stage), own), alike=alike)
 
 
 def _on(keys: Sequence[Column]) -> tuple[Same, ...]:

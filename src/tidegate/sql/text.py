@@ -82,6 +82,15 @@ class Joined:
 
 
 @dataclass(frozen=True)
+class Keys:
+    """The keys in a stage, each once, by which rows of a table are looked for."""
+
+    stage: Name
+    columns: tuple[tuple[Name, str], ...]
+    """Each with its type."""
+
+
+@dataclass(frozen=True)
 class Checksum:
     """A number, as text, that most changes of these columns change; whatever the order of the rows."""
 
@@ -112,7 +121,7 @@ class Sql:
     holes: tuple[tuple[str, Hole], ...] = ()
 
 
-Part: TypeAlias = Name | Literal | AsText | Exactly | Among | Same | Joined | Checksum | Count | First | Sql
+Part: TypeAlias = Name | Literal | AsText | Exactly | Among | Same | Joined | Keys | Checksum | Count | First | Sql
 Hole: TypeAlias = Part | Sequence[Part]
 
 
@@ -161,6 +170,10 @@ class Dialect:
     def same(self, one: str, other: str, column_type: str = "") -> str:
         return f"{one} = {other}"
 
+    def keys_of(self, stage: str, keys: Sequence[tuple[str, str]]) -> str:
+        """What stands for the stage where rows are looked for by its keys, which are given with their types."""
+        return stage
+
     def checksum(self, columns: Sequence[tuple[str, str]]) -> str:
         """Of columns and their types. Sums, since what stands there twice would cancel out otherwise."""
         named = ", ".join(column for column, _ in columns)
@@ -208,6 +221,9 @@ def render(statement: Part, dialect: Dialect) -> str:
             return dialect.same(render(one, dialect), render(other, dialect), type_)
         case Joined():
             return _joined(statement, dialect)
+        case Keys(stage, columns):
+            named = [(render(column, dialect), type_) for column, type_ in columns]
+            return dialect.keys_of(render(stage, dialect), named)
         case Checksum(columns):
             return dialect.checksum([(render(column, dialect), type_) for column, type_ in columns])
         case Count(holds):

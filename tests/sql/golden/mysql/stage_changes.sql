@@ -10,4 +10,5 @@ FIELDS TERMINATED BY ',' OPTIONALLY ENCLOSED BY '"' ESCAPED BY '' LINES TERMINAT
 UPDATE `sales`.`odd "orders" ``of`` [x] {y} 100%` AS t JOIN `none`.`tidegate_1` AS s ON `t`.`cobid` = `s`.`tidegate_0` AND (`t`.`it's a "note"` = `s`.`tidegate_1` AND CAST(`t`.`it's a "note"` AS BINARY) = CAST(`s`.`tidegate_1` AS BINARY)) SET t.`b` = s.`tidegate_2`;
 DELETE t FROM `sales`.`odd "orders" ``of`` [x] {y} 100%` AS t JOIN `none`.`tidegate_1` AS s ON `t`.`cobid` = `s`.`tidegate_0` AND (`t`.`it's a "note"` = `s`.`tidegate_1` AND CAST(`t`.`it's a "note"` AS BINARY) = CAST(`s`.`tidegate_1` AS BINARY));
 SELECT `cobid`, `it's a "note"` FROM `sales`.`odd "orders" ``of`` [x] {y} 100%` WHERE EXISTS (SELECT 1 FROM `none`.`tidegate_1` AS s WHERE `s`.`tidegate_0` = `cobid` AND (`s`.`tidegate_1` = `it's a "note"` AND CAST(`s`.`tidegate_1` AS BINARY) = CAST(`it's a "note"` AS BINARY)));
+SELECT `cobid`, `it's a "note"` FROM `sales`.`odd "orders" ``of`` [x] {y} 100%` WHERE EXISTS (SELECT 1 FROM `none`.`tidegate_1` AS s WHERE `s`.`tidegate_0` = `cobid`);
 DROP TEMPORARY TABLE IF EXISTS `none`.`tidegate_1`;
