@@ -20,24 +20,9 @@ _NUMBERS_END = 1 << 24
 LOST = -1
 """Instead of a number: the connection is gone, and with it the answer."""
 _LOCKS = (
-    1204,
-    1205,
-    1222,
-    3935,
-    3947,
-    3948,
-    3958,
-    3960,
-    3961,
-    3966,
-    3967,
-    10922,
-    13535,
-    41301,
-    41302,
-    41305,
-    41325,
-    41839,
+    *(1204, 1205, 1222, 3935, 3960, 3961, 10922, 13535),
+    *(3947, 3948, 3958, 3966, 3967),  # a replica that changed its role, or row versions that it no longer has
+    *(41301, 41302, 41305, 41325, 41839),
 )
 _AWAY = (
     *(615, 921, 926, 4060, 4221, 10928, 10929, 10936, 40020, 40143, 40166, 40197, 40501, 40540, 40613, 42108, 42109),
@@ -52,24 +37,8 @@ _NO_SNAPSHOT_ELSEWHERE = (3952, 3996)
 _UNKNOWN_COLLATION, _UNKNOWN_TYPE, _ROW_TOO_LONG, _NO_LOCKS_IN_MEMORY = 448, 2715, 511, 10794
 _CONSTRAINTS = (515, 547, 2601, 2627)
 NO_ROOM_IN_COLUMN = (
-    220,
-    232,
-    241,
-    242,
-    244,
-    245,
-    248,
-    295,
-    2628,
-    6355,
-    8114,
-    8115,
-    8152,
-    8169,
-    6522,
-    9400,
-    9402,
-    13609,
+    *(220, 232, 241, 242, 244, 245, 248, 295, 2628, 6355, 6522),
+    *(8114, 8115, 8152, 8169, 9400, 9402, 13609),
 )
 _NAMES_ARE_QUOTED = (*_MISSING, *_DENIED, _UNKNOWN_COLLATION, _UNKNOWN_TYPE)
 _TEXTS = (
