@@ -20,6 +20,8 @@ from tidegate import Tidegate
 from tidegate.errors import RunFailed
 from tidegate.model.plan import Land, Notice
 from tidegate.runs import phases
+from tidegate.runs.kinds.scd2 import looking
+from tidegate.sql.text import raw
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -278,18 +280,61 @@ def test_what_is_lost_heals(dimension: Dimension):
     dimension.assert_equal()
 
 
-def test_what_is_lost_between_planning_and_loading_heals(dimension: Dimension, monkeypatch: pytest.MonkeyPatch):
+def test_what_is_lost_heals_in_the_run_that_brings_news(dimension: Dimension):
+    """Its plan takes for granted what the target holds: rows are landed while that is counted, and none is loaded."""
     dimension.came(3, 200)
     dimension.run()
     dimension.came(1, 20, "third")
-    change_schemas = phases.change_schemas
+    dimension.in_target("DELETE FROM customers WHERE id = 3")
+    report = dimension.run()
+    assert [(step.step, step.outcome) for step in report.steps] == [
+        ("land", "done"),
+        ("load", "done"),
+        ("load", "done"),
+    ]
+    assert report.steps[1].why.startswith("the target holds 4 of 5 versions")
+    dimension.assert_equal()
+    assert dimension.run().outcome == "nothing to do"
+
+
+def test_what_somebody_added_is_told_by_the_run_that_brings_news(dimension: Dimension):
+    dimension.run()
+    dimension.came(1, 20, "third")
+    dimension.in_target(
+        "INSERT INTO customers SELECT 77, region, name, lastmodified, islatest FROM customers WHERE id = 1"
+    )
+    [told] = [finding.what for finding in dimension.run().findings if finding.severity == "warning"]
+    assert told.endswith("4 were there after the last load: somebody added 2")
+
+
+def test_a_target_that_cannot_be_counted_is_not_loaded(
+    dimensions: Callable[[str, str], Dimension], monkeypatch: pytest.MonkeyPatch
+):
+    dimension = dimensions("postgresql", "postgresql")
+    dimension.run()
+    dimension.came(1, 20, "third")
+    with monkeypatch.context() as patched:
+        patched.setattr(looking, "count_rows", lambda table: raw("SELECT 1 / 0"))
+        with pytest.raises(RunFailed) as failed:
+            dimension.run()
+    assert [step.step for step in failed.value.report.steps] == ["land"]
+    assert "division by zero" in str(failed.value)
+    assert [step.step for step in dimension.run().steps] == ["load"]
+    dimension.assert_equal()
+
+
+def test_what_is_lost_between_counting_and_loading_heals(dimension: Dimension, monkeypatch: pytest.MonkeyPatch):
+    dimension.came(3, 200)
+    dimension.run()
+    dimension.came(1, 20, "third")
+    load = phases.load
 
     def meanwhile(*arguments: Any) -> None:
         dimension.in_target("DELETE FROM customers WHERE id = 3")  # older than what the load touches
-        change_schemas(*arguments)
+        load(*arguments)
 
     with monkeypatch.context() as patched:
-        patched.setattr(phases, "change_schemas", meanwhile)
+        patched.setattr(phases, "load", meanwhile)
         dimension.run()
     assert "the target holds 5 of 6 versions" in dimension.tidegate().plan().tables[0].steps[0].why
     dimension.run()
