@@ -19,6 +19,7 @@ from tidegate._version import __version__
 from tidegate.config import Project, load_project
 from tidegate.errors import ConfigError, RunFailed
 from tidegate.lakes.parquet import ParquetLake
+from tidegate.model.description import Section
 from tidegate.model.evidence import PartitionEvidence
 from tidegate.model.plan import DAILY, Plan, Request
 from tidegate.model.report import RunReport
@@ -26,6 +27,7 @@ from tidegate.model.scope import Scope
 from tidegate.model.status import TableStatus
 from tidegate.ops.adopt import Adoption
 from tidegate.ops.cleanup import HOURS_BEFORE_A_WORKSPACE_IS_DEAD, Cleaned, clean
+from tidegate.ops.describe import describe
 from tidegate.ops.forget import forget
 from tidegate.ops.init import propose_file
 from tidegate.plugins import database
@@ -174,6 +176,10 @@ class Tidegate:
         with self._places.planner().open() as planner:
             return [status_of(one) for one in planner.plan(self._chosen(tables), count_all=count_all)]
 
+    def describe(self, table: str) -> dict[str, list[Section]]:
+        """All that the catalogs of `source` and `target` tell of a table; nothing of one that cannot be seen."""
+        return describe(self._places, self._chosen([table])[0])
+
     def grants(self) -> dict[str, list[str]]:
         """The statements that give the logins of `source` and `target` the rights that they need, and no more."""
         source, target = self._places.source, self._places.target
@@ -296,6 +302,9 @@ class TableSync:
 
     def forget(self, value: object) -> Scope:
         return self._project.forget(self.name, value)
+
+    def describe(self) -> dict[str, list[Section]]:
+        return self._project.describe(self.name)
 
     def status(self, *, count_all: bool = False) -> TableStatus:
         return self._project.status(self.name, count_all=count_all)[0]

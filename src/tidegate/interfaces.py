@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 from tidegate.errors import DatabaseError, Unsupported, ValueProblem
 from tidegate.model.columns import Column, Shape
 from tidegate.model.connection import Connection
+from tidegate.model.description import Section, described
 from tidegate.model.names import TableName, staged_name
 from tidegate.model.types import takes
 from tidegate.model.values import Kind
@@ -226,6 +227,10 @@ class Session(ABC):
         (`model.names.spelled`): the keys are the names as they were asked, a shape has the real one.
 
         Of indexes only those that can tell the next greater value; an estimate of 0 rows means that nobody knows."""
+
+    def describe(self, shape: Shape) -> list[Section]:
+        """All that the catalog tells of a table, for people."""
+        return described(shape)
 
     def existing(self, names: Sequence[TableName]) -> set[TableName]:
         """Those among `names` that `shapes` would describe."""

@@ -72,6 +72,8 @@ def test_the_whole_day_through_the_command_line(project, spark):
 
     assert "trades  in step" in call("status").stdout
     assert "out of scope" in call("explain", "trades").stdout
+    described = call("describe", "trades")
+    assert (described.exit_code, described.stdout.count("    COBID  ")) == (0, 2), described.output
     assert "the target equals the source within its scope" in call("verify").stdout
 
     report = call("report", "-o", "page.html")
@@ -167,10 +169,19 @@ def test_wrong_use_is_told_what_to_do(project, arguments, exit_code, says):
     assert says in result.output
 
 
-@pytest.mark.parametrize("command", [["plan"], ["status"], ["history"], ["plugins"], ["explain", "trades"]])
+@pytest.mark.parametrize(
+    "command", [["plan"], ["status"], ["history"], ["plugins"], ["explain", "trades"], ["describe", "trades"]]
+)
 def test_json_is_one_document(project, command):
     result = call(*command, "--json")
     assert json.loads(result.stdout)
+
+
+def test_a_table_that_is_not_there_yet_is_described_as_such(project):
+    result = call("describe", "trades")
+    assert result.exit_code == 1
+    assert "in the source\n\n  columns\n    column" in result.stdout
+    assert "in the target: it does not exist, or this login may not see it" in result.stdout
 
 
 def test_an_error_as_json_has_its_three_parts(project):

@@ -19,6 +19,7 @@ from kit.summary import GAPS
 from tidegate.errors import DatabaseError
 from tidegate.interfaces import Session
 from tidegate.model.columns import Shape
+from tidegate.model.description import Section
 from tidegate.model.names import TableName
 from tidegate.runs import drift
 from tidegate.sql.text import Name, sql
@@ -203,3 +204,46 @@ def test_a_plan_says_that_something_may_refer_to_the_target(witness: SqlServerWi
     database = database_at(somebody)
     found = drift.compare("t", shape, shape, shape.name, database, shape.columns[0])
     assert [one.text for one in found.notices if "may refer to it" in one.text] != []
+
+
+# All of it, for people
+
+
+def described(url: str, table: str) -> dict[str, Section]:
+    with database_at(url).connect("test", read_only=True) as session:
+        shape = _shape(session, table)
+        assert shape is not None
+        return {section.title: section for section in session.describe(shape)}
+
+
+def test_a_table_is_described_with_all_that_its_catalog_tells(witness: SqlServerWitness):
+    witness.do("CREATE TABLE parent (id int NOT NULL PRIMARY KEY)")
+    witness.do(
+        "CREATE TABLE t (id int IDENTITY(10, 5) NOT NULL CONSTRAINT pk_t PRIMARY KEY, twice AS id * 2,"
+        " parent int CONSTRAINT fk_t REFERENCES parent (id) ON DELETE CASCADE,"
+        " amount decimal(38,18) NOT NULL CONSTRAINT df_t DEFAULT 0 CONSTRAINT ck_t CHECK (amount >= 0))"
+    )
+    witness.do("CREATE INDEX ix_t ON t (amount DESC) INCLUDE (parent)")
+
+    found = described(witness.url, "t")
+
+    assert [row[:2] for row in found["columns"].rows][3] == ("amount", "decimal(38,18)")
+    declared = {row[0]: row[2] for row in found["columns as they are declared"].rows}
+    assert "identity from 10, by 5" in declared["id"]
+    assert declared["twice"].startswith("computed: (")
+    assert "= ((0))" in declared["amount"] or "= 0" in declared["amount"]
+    # A compatible server adds something of its own to the name of an index.
+    assert {("pk_t", "id"), ("ix_t", "amount")} <= {(row[0][:4], row[1]) for row in found["columns of indexes"].rows}
+    assert [row[0] for row in found["check constraints"].rows] == ["ck_t"]
+    [key] = found["foreign keys, from it and to it"].rows
+    assert (key[0], key[2], key[3], key[5], key[6]) == ("fk_t", "t", "parent", "parent", "id")
+    assert "on delete CASCADE" in key[7]
+    assert found["its database"].rows[0][0] in witness.url
+
+
+def test_a_login_with_few_rights_is_told_what_it_is_not_told(witness: SqlServerWitness, somebody: str):
+    witness.do("CREATE TABLE t (id int NOT NULL PRIMARY KEY)")
+    witness.do("GRANT SELECT ON dbo.t TO few_rights")
+    found = described(somebody, "t")
+    assert found["columns"].rows[0][:2] == ("id", "int")
+    assert all(section.rows or section.problem for section in found.values())

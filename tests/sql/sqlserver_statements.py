@@ -11,7 +11,7 @@ from sql.statements import COBID, ODD, TEXTS, Statement, counts, in_transaction,
 from tidegate.databases.sqlserver.types import holds
 from tidegate.errors import Transient, Unsupported, ValueProblem
 from tidegate.interfaces import ReadRequest, Session
-from tidegate.model.columns import Column
+from tidegate.model.columns import Column, Shape
 from tidegate.model.names import TableName
 from tidegate.model.types import Type
 from tidegate.model.values import Kind, Value
@@ -132,6 +132,13 @@ SQLSERVER: dict[str, Statement] = {
         answers={
             "INFORMATION_SCHEMA.TABLES": [(ODD.schema, ODD.name, 7)],
             "d.snapshot_isolation_state": [(1, 0, 2, 3, -220, 1)],
+        },
+    ),
+    "session_describe": Statement(
+        lambda session: session.describe(Shape(ODD, (COBID,))),
+        answers={
+            "INFORMATION_SCHEMA.TABLES": [(ODD.schema, ODD.name, 7)],
+            "d.snapshot_isolation_state": [(1, 0, 2, 3, -220, 1, "READ_WRITE", 1, 1)],
         },
     ),
     "session_shapes_of_synapse": Statement(

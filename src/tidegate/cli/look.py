@@ -1,4 +1,4 @@
-"""status, explain, grants, history, report, plugins."""
+"""status, explain, describe, grants, history, report, plugins."""
 
 from __future__ import annotations
 
@@ -41,6 +41,20 @@ def explain(table: str, config: Path, count: bool, output: Output) -> int:
     found = open_project(config, output).table(table).status(count_all=count)
     output.explanation(found)
     return 1 if found.state == "failed" else 0
+
+
+@click.command()
+@click.argument("table")
+@config_option
+@command_options
+def describe(table: str, config: Path, output: Output) -> int:
+    """All that the catalogs of source and target tell of a table, and what of it this login is not told.
+
+    Example: tidegate describe daily_transactions
+    """
+    found = open_project(config, output).describe(table)
+    output.description(found)
+    return 0 if all(found.values()) else 1
 
 
 @click.command()

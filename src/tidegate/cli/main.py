@@ -13,7 +13,7 @@ from tidegate.cli.lean import keep_pandas_from_lists
 _COMMANDS = {
     "start": ("init", "demo"),
     "daily": ("plan", "run", "verify", "repair", "backfill"),
-    "look": ("status", "explain", "grants", "history", "report", "plugins"),
+    "look": ("status", "explain", "describe", "grants", "history", "report", "plugins"),
     "operate": ("adopt", "forget", "clean"),
 }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -11,6 +11,7 @@ import click
 
 from tidegate.cli.standing import heading, in_lines, in_one_line
 from tidegate.errors import TidegateError
+from tidegate.model.description import Section
 from tidegate.model.plan import Plan
 from tidegate.model.report import RunReport
 from tidegate.model.status import TableStatus
@@ -85,6 +86,16 @@ class Output:
         if table.problem:
             self.failure(table.table, table.problem)
 
+    def description(self, sides: Mapping[str, Sequence[Section]]) -> None:
+        for side, sections in sides.items():
+            told = "" if sections else ": it does not exist, or this login may not see it"
+            self.line(f"in the {side}{told}", bold=True)
+            for section in sections:
+                self.line(f"\n  {section.title}{f': not told: {section.problem}' if section.problem else ''}")
+                for line in _aligned(section):
+                    self.line(f"    {line}")
+            self.line()
+
     def history(self, reports: Sequence[dict[str, Any]]) -> None:
         for report in reports:
             moved = f"{report['rows_landed']:,} landed, {report['rows_loaded']:,} loaded"
@@ -137,6 +148,9 @@ class JsonOutput(Output):
     def explanation(self, table: TableStatus) -> None:
         self._print(asdict(table))
 
+    def description(self, sides: Mapping[str, Sequence[Section]]) -> None:
+        self._print({side: [asdict(section) for section in sections] for side, sections in sides.items()})
+
     def history(self, reports: Sequence[dict[str, Any]]) -> None:
         self._print({"runs": list(reports)})
 
@@ -146,6 +160,15 @@ class JsonOutput(Output):
     def error(self, problem: TidegateError) -> None:
         parts = {"happened": problem.happened, "safe": problem.safe, "remedy": problem.remedy}
         self._print({"error": {"kind": type(problem).__name__, **parts}, "exit_code": problem.exit_code})
+
+
+def _aligned(section: Section) -> Iterator[str]:
+    """Columns one below the other, under their headings where they have any."""
+    lines = [section.headings, *section.rows] if any(section.headings) else list(section.rows)
+    if section.rows:
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        for line in lines:
+            yield "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip()
 
 
 def _step(step: Any, kind: str) -> dict[str, Any]:

@@ -26,13 +26,14 @@ from typing import TYPE_CHECKING, Any
 
 import mssql_python
 
-from tidegate.databases.sqlserver import catalog, layout
+from tidegate.databases.sqlserver import catalog, description, layout
 from tidegate.databases.sqlserver.dialect import DIALECT
 from tidegate.databases.sqlserver.failures import LOST, NO_ROOM_IN_COLUMN, is_lost, not_taken, ours, unreachable
 from tidegate.databases.sqlserver.statements import distinct_values, select_rows, sought_values
 from tidegate.errors import DatabaseError, OutcomeUnknown, TidegateError, Transient, Unsupported
 from tidegate.interfaces import ReadRequest, Session
 from tidegate.model.columns import Column, Shape
+from tidegate.model.description import Section, described
 from tidegate.model.names import TableName, spelled
 from tidegate.sql.text import Literal, Name, Sql, render, sql
 
@@ -277,6 +278,10 @@ class SqlServerSession(Session):
         shapes = {name: found[name] for number, name in partitioned.items() if number in told}
         more = {name: told[numbers[name]] for name in shapes}
         return found | {name: replace(one, remarks=(*one.remarks, *more[name])) for name, one in shapes.items()}
+
+    def describe(self, shape: Shape) -> list[Section]:
+        [number] = catalog.numbered(self.query, [shape.name]).values()
+        return [*described(shape), *description.sections(self.query, number, self.abilities)]
 
     def existing(self, names: Sequence[TableName]) -> set[TableName]:
         return set(spelled(names, catalog.numbered(self.query, names)))

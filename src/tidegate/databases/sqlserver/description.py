@@ -1,0 +1,428 @@
+"""All that the catalog of SQL Server tells of one table, for `tidegate describe`. Nothing here is planned with.
+
+Facts that shape this file
+ * A definition is null for a login that may not see it. That is told: "no definition" would be another thing.
+ * Seeds, bounds of partitions and the like are a sql_variant, and are written by style: 126 for days and moments, 3 for
+   floats, 1 for bytes.
+ * Of RANGE RIGHT a boundary is the first value of the partition after it, of RANGE LEFT the last one of the partition
+   before it; rows without a value are in the first partition.
+ * The partitioning column of an index that does not name it stands there with key_ordinal 0, and is no included column.
+   All columns of a columnstore index stand there as included.
+ * Sizes and the time of the last change need VIEW DATABASE STATE, or VIEW SERVER STATE; the latter is forgotten at
+   every restart. They are hints, and no proof of anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from tidegate.databases.sqlserver.catalog import Abilities
+from tidegate.errors import DatabaseError, Transient
+from tidegate.model.description import Section
+from tidegate.sql.text import Literal, Sql, sql
+
+
+@dataclass(frozen=True)
+class Question:
+    """One section: the first columns of the answer under their headings, the others told where they say something.
+
+    A label with braces takes the value, one without is told where the value is true."""
+
+    title: str
+    headings: tuple[str, ...]
+    labels: tuple[str, ...]
+    text: str
+
+    def of(self, table: int) -> Sql:
+        holes = {"table": Literal(table)} if "{table}" in self.text else {}
+        return sql(self.text.strip(), **holes)
+
+    def answered(self, rows: list[Any]) -> Section:
+        headings = (*self.headings, "") if self.labels else self.headings
+        return Section(self.title, headings, tuple(tuple(self._row(row)) for row in rows))
+
+    def _row(self, row: Any) -> Iterator[str]:
+        shown = len(self.headings)
+        yield from ("" if value is None else str(value) for value in row[:shown])
+        if self.labels:
+            told = zip(self.labels, row[shown:], strict=True)
+            yield ", ".join(label.format(value) for label, value in told if value not in (None, "", False))
+
+
+_COLUMNS = Question(
+    "columns as they are declared",
+    ("column", "declared as"),
+    (
+        "of schema {}",
+        "of xml collection {}",
+        "in schema {}",
+        "whole documents",
+        "identity from {}",
+        "by {}",
+        "now at {}",
+        "computed: {}",
+        "persisted",
+        "default {}",
+        "= {}",
+        "row guid",
+        "sparse",
+        "column set",
+        "filestream",
+        "hidden",
+        "masked",
+        "encrypted",
+        "generated: {}",
+        "not padded",
+    ),
+    """
+SELECT c.name, t.name, CASE WHEN t.is_user_defined = 1 THEN SCHEMA_NAME(t.schema_id) END,
+       x.name, SCHEMA_NAME(x.schema_id), c.is_xml_document,
+       CONVERT(nvarchar(40), CONVERT(decimal(38, 0), i.seed_value)),
+       CONVERT(nvarchar(40), CONVERT(decimal(38, 0), i.increment_value)),
+       CONVERT(nvarchar(40), CONVERT(decimal(38, 0), i.last_value)),
+       CASE WHEN c.is_computed = 1 THEN COALESCE(k.definition, N'(hidden)') END, k.is_persisted,
+       d.name, CASE WHEN d.object_id IS NOT NULL THEN COALESCE(d.definition, N'(hidden)') END,
+       c.is_rowguidcol, c.is_sparse, c.is_column_set, c.is_filestream, c.is_hidden, c.is_masked,
+       CASE WHEN c.encryption_type IS NOT NULL THEN 1 ELSE 0 END,
+       CASE WHEN c.generated_always_type <> 0 THEN c.generated_always_type_desc END,
+       CASE WHEN c.is_ansi_padded = 0 AND t.name IN (N'char', N'varchar', N'binary', N'varbinary') THEN 1 ELSE 0 END
+FROM sys.columns AS c
+LEFT JOIN sys.types AS t ON t.user_type_id = c.user_type_id
+LEFT JOIN sys.identity_columns AS i ON i.object_id = c.object_id AND i.column_id = c.column_id
+LEFT JOIN sys.computed_columns AS k ON k.object_id = c.object_id AND k.column_id = c.column_id
+LEFT JOIN sys.default_constraints AS d ON d.object_id = c.default_object_id
+LEFT JOIN sys.xml_schema_collections AS x ON x.xml_collection_id = c.xml_collection_id AND c.xml_collection_id <> 0
+WHERE c.object_id = {table}
+ORDER BY c.column_id
+""",
+)
+_INDEXES = Question(
+    "indexes",
+    ("index", "type", "lies in"),
+    (
+        "primary key",
+        "unique constraint",
+        "unique",
+        "where {}",
+        "disabled",
+        "ignores duplicates",
+        "filled to {} percent",
+        "padded",
+    ),
+    """
+SELECT COALESCE(i.name, N''), i.type_desc, s.name, i.is_primary_key, i.is_unique_constraint, i.is_unique,
+       CASE WHEN i.has_filter = 1 THEN COALESCE(i.filter_definition, N'(hidden)') END,
+       i.is_disabled, i.ignore_dup_key, CASE WHEN i.fill_factor <> 0 THEN i.fill_factor END, i.is_padded
+FROM sys.indexes AS i LEFT JOIN sys.data_spaces AS s ON s.data_space_id = i.data_space_id
+WHERE i.object_id = {table} AND i.is_hypothetical = 0
+ORDER BY i.index_id
+""",
+)
+_INDEX_COLUMNS = Question(
+    "columns of indexes",
+    ("index", "column"),
+    ("{}. of the key", "descending", "included", "partitions it"),
+    """
+SELECT i.name, c.name, CASE WHEN ic.key_ordinal > 0 THEN ic.key_ordinal END, ic.is_descending_key,
+       CASE WHEN ic.is_included_column = 1 THEN 1 ELSE 0 END, CASE WHEN ic.partition_ordinal > 0 THEN 1 ELSE 0 END
+FROM sys.indexes AS i
+JOIN sys.index_columns AS ic ON ic.object_id = i.object_id AND ic.index_id = i.index_id
+JOIN sys.columns AS c ON c.object_id = ic.object_id AND c.column_id = ic.column_id
+WHERE i.object_id = {table} AND i.is_hypothetical = 0
+ORDER BY i.index_id, ic.is_included_column, ic.key_ordinal, ic.index_column_id
+""",
+)
+_FUNCTION = Question(
+    "how it is partitioned",
+    ("scheme", "function", "column", "type"),
+    ("RANGE {}", "{} partitions", "of {} bytes", "precision {}", "scale {}", "collation {}", "next used: {}"),
+    """
+SELECT ps.name, pf.name, c.name, t.name, CASE pf.boundary_value_on_right WHEN 1 THEN N'RIGHT' ELSE N'LEFT' END,
+       pf.fanout, pp.max_length, CASE WHEN pp.precision <> 0 THEN pp.precision END,
+       CASE WHEN pp.scale <> 0 THEN pp.scale END, pp.collation_name, n.name
+FROM sys.indexes AS i
+JOIN sys.partition_schemes AS ps ON ps.data_space_id = i.data_space_id
+JOIN sys.partition_functions AS pf ON pf.function_id = ps.function_id
+LEFT JOIN sys.partition_parameters AS pp ON pp.function_id = pf.function_id AND pp.parameter_id = 1
+LEFT JOIN sys.types AS t ON t.user_type_id = pp.user_type_id
+LEFT JOIN sys.index_columns AS ic
+  ON ic.object_id = i.object_id AND ic.index_id = i.index_id AND ic.partition_ordinal = 1
+LEFT JOIN sys.columns AS c ON c.object_id = ic.object_id AND c.column_id = ic.column_id
+LEFT JOIN sys.destination_data_spaces AS d
+  ON d.partition_scheme_id = ps.data_space_id AND d.destination_id = pf.fanout + 1
+LEFT JOIN sys.data_spaces AS n ON n.data_space_id = d.data_space_id
+WHERE i.object_id = {table} AND i.index_id IN (0, 1)
+""",
+)
+_BOUNDS = Question(
+    "its partitions",
+    ("partition", "from", "to", "rows, about", "compression", "filegroup"),
+    ("begins at a null", "read-only"),
+    """
+SELECT p.partition_number,
+       CASE WHEN SQL_VARIANT_PROPERTY(low.value, 'BaseType') IN (N'binary', N'varbinary')
+            THEN CONVERT(nvarchar(4000), CONVERT(varbinary(2000), low.value), 1)
+            WHEN SQL_VARIANT_PROPERTY(low.value, 'BaseType') IN (N'float', N'real')
+            THEN CONVERT(nvarchar(60), CONVERT(float, low.value), 3)
+            ELSE CONVERT(nvarchar(4000), low.value, 126) END,
+       CASE WHEN SQL_VARIANT_PROPERTY(high.value, 'BaseType') IN (N'binary', N'varbinary')
+            THEN CONVERT(nvarchar(4000), CONVERT(varbinary(2000), high.value), 1)
+            WHEN SQL_VARIANT_PROPERTY(high.value, 'BaseType') IN (N'float', N'real')
+            THEN CONVERT(nvarchar(60), CONVERT(float, high.value), 3)
+            ELSE CONVERT(nvarchar(4000), high.value, 126) END,
+       p.rows, p.data_compression_desc, fg.name,
+       CASE WHEN low.boundary_id IS NOT NULL AND low.value IS NULL THEN 1 ELSE 0 END, fg.is_read_only
+FROM sys.indexes AS i
+JOIN sys.partitions AS p ON p.object_id = i.object_id AND p.index_id = i.index_id
+JOIN sys.partition_schemes AS ps ON ps.data_space_id = i.data_space_id
+LEFT JOIN sys.destination_data_spaces AS d
+  ON d.partition_scheme_id = ps.data_space_id AND d.destination_id = p.partition_number
+LEFT JOIN sys.filegroups AS fg ON fg.data_space_id = d.data_space_id
+LEFT JOIN sys.partition_range_values AS low
+  ON low.function_id = ps.function_id AND low.boundary_id = p.partition_number - 1
+LEFT JOIN sys.partition_range_values AS high
+  ON high.function_id = ps.function_id AND high.boundary_id = p.partition_number
+WHERE i.object_id = {table} AND i.index_id IN (0, 1)
+ORDER BY p.partition_number
+""",
+)
+_COMPRESSION = Question(
+    "rows and compression of indexes",
+    ("index", "rows, about", "compression", "partitions"),
+    (),
+    """
+SELECT COALESCE(i.name, N'(heap)'), SUM(p.rows), p.data_compression_desc, COUNT(*)
+FROM sys.indexes AS i JOIN sys.partitions AS p ON p.object_id = i.object_id AND p.index_id = i.index_id
+WHERE i.object_id = {table}
+GROUP BY i.index_id, i.name, p.data_compression_desc
+ORDER BY i.index_id
+""",
+)
+_NOT_ALIGNED = Question(
+    "indexes that keep partitions from being switched",
+    ("index", "lies in"),
+    (),
+    """
+SELECT i.name, s.name
+FROM sys.indexes AS i
+JOIN sys.data_spaces AS s ON s.data_space_id = i.data_space_id
+JOIN sys.indexes AS base ON base.object_id = i.object_id AND base.index_id IN (0, 1)
+JOIN sys.partition_schemes AS on_base ON on_base.data_space_id = base.data_space_id
+LEFT JOIN sys.partition_schemes AS ps ON ps.data_space_id = i.data_space_id
+WHERE i.object_id = {table} AND i.index_id > 1 AND i.is_disabled = 0
+  AND (ps.function_id IS NULL OR ps.function_id <> on_base.function_id)
+ORDER BY i.index_id
+""",
+)
+_CHECKS = Question(
+    "check constraints",
+    ("constraint", "definition"),
+    ("of column {}", "disabled", "not trusted", "not for replication", "by the collation of the database"),
+    """
+SELECT k.name, COALESCE(k.definition, N'(hidden)'), c.name, k.is_disabled, k.is_not_trusted, k.is_not_for_replication,
+       k.uses_database_collation
+FROM sys.check_constraints AS k
+LEFT JOIN sys.columns AS c ON c.object_id = k.parent_object_id AND c.column_id = k.parent_column_id
+WHERE k.parent_object_id = {table}
+ORDER BY k.name
+""",
+)
+_FOREIGN_KEYS = Question(
+    "foreign keys, from it and to it",
+    ("constraint", "from schema", "table", "column", "to schema", "table", "column"),
+    ("on delete {}", "on update {}", "disabled", "not trusted"),
+    """
+SELECT f.name, OBJECT_SCHEMA_NAME(f.parent_object_id), OBJECT_NAME(f.parent_object_id), a.name,
+       OBJECT_SCHEMA_NAME(f.referenced_object_id), OBJECT_NAME(f.referenced_object_id), b.name,
+       CASE WHEN f.delete_referential_action <> 0 THEN f.delete_referential_action_desc END,
+       CASE WHEN f.update_referential_action <> 0 THEN f.update_referential_action_desc END,
+       f.is_disabled, f.is_not_trusted
+FROM sys.foreign_keys AS f
+JOIN sys.foreign_key_columns AS k ON k.constraint_object_id = f.object_id
+LEFT JOIN sys.columns AS a ON a.object_id = k.parent_object_id AND a.column_id = k.parent_column_id
+LEFT JOIN sys.columns AS b ON b.object_id = k.referenced_object_id AND b.column_id = k.referenced_column_id
+WHERE f.parent_object_id = {table} OR f.referenced_object_id = {table}
+ORDER BY f.name, k.constraint_column_id
+""",
+)
+_TRIGGERS = Question(
+    "triggers",
+    ("trigger", "at"),
+    ("instead of the statement", "disabled"),
+    """
+SELECT t.name, e.type_desc, t.is_instead_of_trigger, t.is_disabled
+FROM sys.triggers AS t JOIN sys.trigger_events AS e ON e.object_id = t.object_id
+WHERE t.parent_id = {table}
+ORDER BY t.name, e.type
+""",
+)
+_BOUND_VIEWS = Question(
+    "views that are bound to it",
+    ("schema", "view"),
+    ("indexed",),
+    """
+SELECT DISTINCT SCHEMA_NAME(v.schema_id), v.name, CASE WHEN i.object_id IS NULL THEN 0 ELSE 1 END
+FROM sys.sql_expression_dependencies AS d
+JOIN sys.views AS v ON v.object_id = d.referencing_id
+JOIN sys.sql_modules AS m ON m.object_id = v.object_id AND m.is_schema_bound = 1
+LEFT JOIN sys.indexes AS i ON i.object_id = v.object_id AND i.index_id = 1
+WHERE d.referenced_id = {table}
+""",
+)
+_FEATURES = Question(
+    "what it takes part in",
+    ("keeps history", "lock escalation"),
+    (
+        "history in schema {}",
+        "table {}",
+        "captured (CDC)",
+        "replicated",
+        "merge-published",
+        "in memory",
+        "external",
+        "file table",
+        "text in row up to {} bytes",
+        "long values out of row",
+        "long values in {}",
+        "full-text index",
+    ),
+    """
+SELECT t.temporal_type_desc, t.lock_escalation_desc, OBJECT_SCHEMA_NAME(t.history_table_id),
+       OBJECT_NAME(t.history_table_id), t.is_tracked_by_cdc, t.is_replicated, t.is_merge_published,
+       t.is_memory_optimized, t.is_external, t.is_filetable,
+       CASE WHEN t.text_in_row_limit <> 0 THEN t.text_in_row_limit END, t.large_value_types_out_of_row, s.name,
+       CASE WHEN f.object_id IS NULL THEN 0 ELSE 1 END
+FROM sys.tables AS t
+LEFT JOIN sys.data_spaces AS s ON s.data_space_id = t.lob_data_space_id
+LEFT JOIN sys.fulltext_indexes AS f ON f.object_id = t.object_id
+WHERE t.object_id = {table}
+""",
+)
+_PERIOD = Question(
+    "the period of its rows",
+    ("from", "to"),
+    (),
+    """
+SELECT a.name, b.name
+FROM sys.periods AS p
+JOIN sys.columns AS a ON a.object_id = p.object_id AND a.column_id = p.start_column_id
+JOIN sys.columns AS b ON b.object_id = p.object_id AND b.column_id = p.end_column_id
+WHERE p.object_id = {table}
+""",
+)
+_TRACKING = Question(
+    "Change Tracking",
+    ("from version", "cleaned up to", "valid from"),
+    ("tells columns",),
+    """
+SELECT t.begin_version, t.cleanup_version, t.min_valid_version, t.is_track_columns_updated_on
+FROM sys.change_tracking_tables AS t WHERE t.object_id = {table}
+""",
+)
+_CAPTURES = Question(
+    "captures (CDC)",
+    ("capture", "from position"),
+    ("tells net changes", "about to be dropped", "role {}", "by index {}", "partitions may be switched"),
+    """
+SELECT c.capture_instance, CONVERT(nvarchar(22), c.start_lsn, 1), c.supports_net_changes, c.has_drop_pending,
+       c.role_name, c.index_name, c.partition_switch
+FROM cdc.change_tables AS c WHERE c.source_object_id = {table}
+ORDER BY c.capture_instance
+""",
+)
+_DATABASE = Question(
+    "its database",
+    ("database", "version", "edition", "compatibility", "collation", "recovery"),
+    (
+        "snapshot isolation {}",
+        "readers see the last commit",
+        "captures changes (CDC)",
+        "tracks changes",
+        "for {}",
+        "{}",
+        "read-only",
+        "{}",
+    ),
+    """
+SELECT b.name, CONVERT(nvarchar(128), SERVERPROPERTY('ProductVersion')),
+       CONVERT(nvarchar(128), SERVERPROPERTY('Edition')), b.compatibility_level, b.collation_name,
+       b.recovery_model_desc, b.snapshot_isolation_state_desc, b.is_read_committed_snapshot_on, b.is_cdc_enabled,
+       CASE WHEN t.database_id IS NULL THEN 0 ELSE 1 END, t.retention_period, t.retention_period_units_desc,
+       b.is_read_only, CONVERT(nvarchar(128), DATABASEPROPERTYEX(b.name, 'Updateability'))
+FROM sys.databases AS b LEFT JOIN sys.change_tracking_databases AS t ON t.database_id = DB_ID()
+WHERE b.name = DB_NAME()
+""",
+)
+_SIZE = Question(
+    "its size",
+    ("rows, about", "KiB"),
+    (),
+    """
+SELECT SUM(s.row_count), SUM(s.reserved_page_count) * 8
+FROM sys.dm_db_partition_stats AS s WHERE s.object_id = {table} AND s.index_id IN (0, 1)
+""",
+)
+_CHANGED = Question(
+    "when it was changed, since the server started",
+    ("at",),
+    (),
+    """
+SELECT CONVERT(nvarchar(30), MAX(u.last_user_update), 126)
+FROM sys.dm_db_index_usage_stats AS u
+WHERE u.database_id = DB_ID() AND u.object_id = {table} AND u.index_id IN (0, 1)
+""",
+)
+_STATISTICS = Question(
+    "statistics",
+    ("statistics", "of", "rows", "changes since then"),
+    (),
+    """
+SELECT s.name, CONVERT(nvarchar(30), p.last_updated, 126), p.rows, p.modification_counter
+FROM sys.stats AS s CROSS APPLY sys.dm_db_stats_properties(s.object_id, s.stats_id) AS p
+WHERE s.object_id = {table}
+ORDER BY s.stats_id
+""",
+)
+
+
+def questions(can: Abilities) -> list[Question]:
+    """In the order in which they are read; what the login may not ask at all is left out."""
+    return [
+        _COLUMNS,
+        _INDEXES,
+        _INDEX_COLUMNS,
+        _FUNCTION,
+        _BOUNDS,
+        _COMPRESSION,
+        _NOT_ALIGNED,
+        _CHECKS,
+        _FOREIGN_KEYS,
+        _TRIGGERS,
+        *([_BOUND_VIEWS] if can.dependencies else []),
+        _FEATURES,
+        _PERIOD,
+        _TRACKING,
+        *([_CAPTURES] if can.captures else []),
+        _DATABASE,
+        _SIZE,
+        _CHANGED,
+        _STATISTICS,
+    ]
+
+
+def sections(query: Callable[[Sql], list[Any]], table: int, can: Abilities) -> list[Section]:
+    """Those that say something, and those that this login, or this server, is not told."""
+    found = [_section(query, table, question) for question in questions(can)]
+    return [section for section in found if section.rows or section.problem]
+
+
+def _section(query: Callable[[Sql], list[Any]], table: int, question: Question) -> Section:
+    try:
+        rows = query(question.of(table))
+    except Transient:
+        raise
+    except DatabaseError as problem:
+        return Section(question.title, question.headings, problem=problem.happened)
+    return question.answered([row for row in rows if any(value is not None for value in row)])

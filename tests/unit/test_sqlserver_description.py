@@ -1,0 +1,93 @@
+"""What `describe` makes of the answers of SQL Server's catalog."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tidegate.databases.sqlserver import description
+from tidegate.databases.sqlserver.catalog import Abilities
+from tidegate.databases.sqlserver.dialect import DIALECT
+from tidegate.errors import DatabaseError, Transient
+from tidegate.model.description import Section
+from tidegate.sql.text import Sql, render
+
+EVERYTHING = Abilities.of(1, True, 2, 3, 5, 1, "READ_WRITE", 1, 1)
+NOTHING_MORE = Abilities.of(1, True, 2, 3, 5)
+QUESTIONS = {question.title: question for question in description.questions(EVERYTHING)}
+
+
+def sections(answers: dict[str, list[tuple[Any, ...]]], can: Abilities = EVERYTHING) -> dict[str, Section]:
+    """By title, when the server answers so; nothing to what is not named."""
+    texts = {render(QUESTIONS[title].of(7), DIALECT): rows for title, rows in answers.items()}
+    found = description.sections(lambda question: texts.get(render(question, DIALECT), []), 7, can)
+    return {section.title: section for section in found}
+
+
+def test_a_column_says_what_it_is_and_nothing_else():
+    plain = ("a", "int", *[None] * 3, False, *[None] * 4, None, None, None, *[False] * 6, 0, None, 0)
+    counting = ("b", "code", "sales", None, None, False, "0", "5", "57", None, None, "DF_b", "((1))")
+    counting = (*counting, False, True, *[False] * 4, 0, None, 0)
+    made = ("c", "int", *[None] * 3, False, *[None] * 3, "(hidden)", True, None, None, *[False] * 6, 0, None, 0)
+    found = sections({"columns as they are declared": [plain, counting, made]})
+    assert found["columns as they are declared"].rows == (
+        ("a", "int", ""),
+        ("b", "code", "of schema sales, identity from 0, by 5, now at 57, default DF_b, = ((1)), sparse"),
+        ("c", "int", "computed: (hidden), persisted"),
+    )
+
+
+def test_partitions_are_told_with_their_bounds():
+    rows = [
+        (1, None, "2026-01-01", 0, "NONE", "old", 0, True),
+        (2, "2026-01-01", None, 12, "PAGE", "new", 0, False),
+    ]
+    [section] = sections({"its partitions": rows}).values()
+    assert section.headings == ("partition", "from", "to", "rows, about", "compression", "filegroup", "")
+    assert section.rows == (
+        ("1", "", "2026-01-01", "0", "NONE", "old", "read-only"),
+        ("2", "2026-01-01", "", "12", "PAGE", "new", ""),
+    )
+
+
+def test_what_is_not_there_is_no_section():
+    assert sections({"its size": [(None, None)], "triggers": []}) == {}
+
+
+@pytest.mark.parametrize("title", list(QUESTIONS))
+def test_every_question_has_as_many_labels_as_it_asks_for(title: str):
+    """Counted in the statement itself: between SELECT and FROM, outside of brackets."""
+    text = QUESTIONS[title].text.strip()
+    asked, depth = 1, 0
+    for number, letter in enumerate(text):
+        depth += (letter == "(") - (letter == ")")
+        if depth == 0 and text.startswith("\nFROM ", number):
+            break
+        asked += depth == 0 and letter == ","
+    assert asked == len(QUESTIONS[title].headings) + len(QUESTIONS[title].labels)
+
+
+@pytest.mark.parametrize(("can", "asked"), [(EVERYTHING, True), (NOTHING_MORE, False)], ids=["may", "may not"])
+def test_what_a_login_may_not_ask_is_not_asked(can: Abilities, asked: bool):
+    titles = {question.title for question in description.questions(can)}
+    assert ("captures (CDC)" in titles, "views that are bound to it" in titles) == (asked, asked)
+
+
+def test_what_a_login_is_not_told_is_told():
+    def query(question: Sql) -> list[Any]:
+        if "dm_db_partition_stats" in render(question, DIALECT):
+            raise DatabaseError("VIEW DATABASE STATE permission was denied.")
+        return []
+
+    [section] = description.sections(query, 7, EVERYTHING)
+    assert (section.title, section.rows) == ("its size", ())
+    assert section.problem == "VIEW DATABASE STATE permission was denied."
+
+
+def test_a_lost_connection_is_no_answer():
+    def query(question: Sql) -> list[Any]:
+        raise Transient("The connection was lost.")
+
+    with pytest.raises(Transient):
+        description.sections(query, 7, EVERYTHING)
