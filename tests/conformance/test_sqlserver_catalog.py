@@ -224,6 +224,8 @@ def test_a_table_is_described_with_all_that_its_catalog_tells(witness: SqlServer
         " amount decimal(38,18) NOT NULL CONSTRAINT df_t DEFAULT 0 CONSTRAINT ck_t CHECK (amount >= 0))"
     )
     witness.do("CREATE INDEX ix_t ON t (amount DESC) INCLUDE (parent)")
+    witness.do("CREATE SCHEMA other")
+    witness.do("CREATE TABLE other.t (another int)")
 
     found = described(witness.url, "t")
 

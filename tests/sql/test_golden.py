@@ -106,4 +106,4 @@ def _text(node: ast.expr) -> str:
 
 def _pattern(template: str) -> str:
     fixed = re.split(r"(?<!\{)\{\w+\}", template)
-    return "(?s)" + ".{0,400}?".join(re.escape(part.replace("{{", "{").replace("}}", "}")) for part in fixed)
+    return "(?s)" + ".{0,1000}?".join(re.escape(part.replace("{{", "{").replace("}}", "}")) for part in fixed)

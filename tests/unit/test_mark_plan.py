@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidegate.changes.mark import MarkEvidence, Window, plan, reach, start_of
+from tidegate.changes.mark import MarkEvidence, Window, as_counted, plan, reach, start_of
 from tidegate.errors import ForeignTarget
 from tidegate.model.evidence import LakeFile, LedgerEntry
 from tidegate.model.plan import DAILY, Land, Load, Notice, Request, Step
@@ -294,6 +294,36 @@ def test_where_all_marks_lie_in_the_future_the_mark_stays():
     steps = planned(grown(in_step(), 99, settled=None))
     (land,) = (step for step in steps if isinstance(step, Land))
     assert Window.from_json(land.window, Kind.INTEGER).mark == mark(FLOOR)
+
+
+# Marks that a database counts for itself
+
+
+def test_a_count_that_stands_where_it_was_reached_changes_nothing():
+    assert as_counted(in_step(5, 9), mark(9)) == in_step(5, 9)
+
+
+def test_of_a_source_that_was_restored_everything_is_read_again():
+    """Its row versions are lower now than what was reached: what came since would never be read."""
+    seen = as_counted(replace(grown(in_step(5, 9), 7), rows=ROWS), mark(7))
+    steps = planned(seen)
+    assert told(steps) == ["land from 1 to 7", "load z as 1"]
+    assert reasons(steps)[0].startswith("the source was restored")
+    [land] = [step for step in steps if isinstance(step, Land)]
+    assert Window.from_json(land.window, Kind.INTEGER).mark == mark(7)
+
+
+@pytest.mark.parametrize("now", [7, 8, 9, 20])
+def test_after_that_only_what_is_new_is_read_whatever_the_count_has_passed(now: int):
+    """What was reached before the restore is not reached once the count is as high again."""
+    again = {batch("a"): window(FLOOR, 5), batch("b"): window(5, 9), batch("c"): window(FLOOR, 7)}
+    files = {name: file() for name in again}
+    ledger = {name: entry() for name in again}
+    restored = replace(in_step(5, 9), lake=files, ledger=ledger, in_lake=again, in_ledger=again, tail="tail at 7")
+    seen = as_counted(replace(restored, newest=mark(now), settled=mark(now)), mark(now))
+    assert told(planned(seen if now == 7 else replace(seen, tail=""))) == (
+        [] if now == 7 else [f"land from 7 to {now}", "load z as 1"]
+    )
 
 
 # What a person asks for

@@ -15,7 +15,7 @@ from tidegate.sql.text import Sql, render
 
 EVERYTHING = Abilities.of(1, True, 2, 3, 5, 1, "READ_WRITE", 1, 1)
 NOTHING_MORE = Abilities.of(1, True, 2, 3, 5)
-QUESTIONS = {question.title: question for question in description.questions(EVERYTHING)}
+QUESTIONS = {question.title: question for question in description.QUESTIONS}
 
 
 def sections(answers: dict[str, list[tuple[Any, ...]]], can: Abilities = EVERYTHING) -> dict[str, Section]:
@@ -26,22 +26,37 @@ def sections(answers: dict[str, list[tuple[Any, ...]]], can: Abilities = EVERYTH
 
 
 def test_a_column_says_what_it_is_and_nothing_else():
-    plain = ("a", "int", *[None] * 3, False, *[None] * 4, None, None, None, *[False] * 6, 0, None, 0)
+    plain = ("a", "int", *[None] * 3, False, *[None] * 8, *[False] * 6, 0, None, 0)
     counting = ("b", "code", "sales", None, None, False, "0", "5", "57", None, None, "DF_b", "((1))")
-    counting = (*counting, False, True, *[False] * 4, 0, None, 0)
-    made = ("c", "int", *[None] * 3, False, *[None] * 3, "(hidden)", True, None, None, *[False] * 6, 0, None, 0)
+    counting = (*counting, None, False, True, *[False] * 4, 0, None, 0)
+    made = (
+        "c",
+        "int",
+        *[None] * 3,
+        False,
+        *[None] * 3,
+        "(hidden)",
+        True,
+        None,
+        None,
+        "whole",
+        *[False] * 6,
+        0,
+        None,
+        0,
+    )
     found = sections({"columns as they are declared": [plain, counting, made]})
     assert found["columns as they are declared"].rows == (
         ("a", "int", ""),
         ("b", "code", "of schema sales, identity from 0, by 5, now at 57, default DF_b, = ((1)), sparse"),
-        ("c", "int", "computed: (hidden), persisted"),
+        ("c", "int", "computed: (hidden), persisted, rule whole"),
     )
 
 
 def test_partitions_are_told_with_their_bounds():
     rows = [
-        (1, None, "2026-01-01", 0, "NONE", "old", 0, True),
-        (2, "2026-01-01", None, 12, "PAGE", "new", 0, False),
+        (1, None, "2026-01-01", 0, "NONE", "old", True),
+        (2, "2026-01-01", None, 12, "PAGE", "new", False),
     ]
     [section] = sections({"its partitions": rows}).values()
     assert section.headings == ("partition", "from", "to", "rows, about", "compression", "filegroup", "")
@@ -68,10 +83,25 @@ def test_every_question_has_as_many_labels_as_it_asks_for(title: str):
     assert asked == len(QUESTIONS[title].headings) + len(QUESTIONS[title].labels)
 
 
-@pytest.mark.parametrize(("can", "asked"), [(EVERYTHING, True), (NOTHING_MORE, False)], ids=["may", "may not"])
-def test_what_a_login_may_not_ask_is_not_asked(can: Abilities, asked: bool):
-    titles = {question.title for question in description.questions(can)}
-    assert ("captures (CDC)" in titles, "views that are bound to it" in titles) == (asked, asked)
+@pytest.mark.parametrize(
+    ("can", "captures", "views"),
+    [
+        (EVERYTHING, True, True),
+        (EVERYTHING._replace(captures=False), False, True),
+        (EVERYTHING._replace(dependencies=False), True, False),
+    ],
+)
+def test_what_a_login_may_not_ask_is_not_asked(can: Abilities, captures: bool, views: bool):
+    asked: list[str] = []
+
+    def query(question: Sql) -> list[Any]:
+        asked.append(render(question, DIALECT))
+        return []
+
+    told = {section.title: section.problem for section in description.sections(query, 7, can)}
+    assert any("cdc.change_tables AS c" in text for text in asked) is captures
+    assert any("sys.sql_expression_dependencies" in text for text in asked) is views
+    assert ("VIEW DEFINITION" in told.get("views that are bound to it", "")) is not views
 
 
 def test_what_a_login_is_not_told_is_told():

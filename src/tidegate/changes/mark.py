@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from tidegate.errors import ForeignTarget
@@ -106,6 +106,8 @@ class MarkEvidence(PartitionEvidence):
     """The time now on the clock of the marks, where keys are read too."""
     collapses: bool = False
     """Versions are made here, and one that says nothing new leaves no trace: so it matters what came first."""
+    is_restored: bool = False
+    """The source counts from lower than what was reached: all that came since lies below it."""
 
     @property
     def held_before(self) -> int | None:
@@ -136,6 +138,28 @@ def start_of(in_lake: Iterable[Window], in_ledger: Iterable[Window], floor: Valu
     """The smaller of what lake and ledger reach; None when one of them reaches nothing."""
     lake, ledger = reach(in_lake, floor), reach(in_ledger, floor)
     return None if lake is None or ledger is None else min(lake, ledger)
+
+
+def as_counted(seen: MarkEvidence, now: Value) -> MarkEvidence:
+    """Without what was reached by a count that is no longer the source's: one that only grows and stands lower now was
+    restored with its database. Batches before one that reached less than they did are of that other count, too."""
+    newest = max(seen.in_lake.items(), default=None) or max(seen.in_ledger.items(), default=None)
+    reached = newest[1].mark if newest is not None else None
+    return replace(
+        seen,
+        in_lake=_of_one_count(seen.in_lake, now),
+        in_ledger=_of_one_count(seen.in_ledger, now),
+        is_restored=reached is not None and reached > now,
+    )
+
+
+def _of_one_count(windows: Mapping[Value, Window], now: Value) -> dict[Value, Window]:
+    kept, bound = {}, now
+    for batch in sorted(windows, reverse=True):
+        mark = windows[batch].mark
+        if mark is None or mark <= bound:
+            kept[batch], bound = windows[batch], bound if mark is None else mark
+    return kept
 
 
 def plan(rules: Rules, seen: MarkEvidence, asked: Request, look_back: int) -> tuple[Scope, list[Step]]:
@@ -198,6 +222,8 @@ class _Planner:
             return floor, RELOAD
         if self.asked.between is not None:
             return floor, "backfill asked for"
+        if seen.is_restored:
+            return floor, "the source was restored: its row versions are below those that were reached"
         if not seen.in_ledger and not seen.in_lake:
             return floor, "new in the source"
         if self._columns_changed:

@@ -2,10 +2,7 @@
 
 Facts that shape this file
  * A definition is null for a login that may not see it. That is told: "no definition" would be another thing.
- * Seeds, bounds of partitions and the like are a sql_variant, and are written by style: 126 for days and moments, 3 for
-   floats, 1 for bytes.
- * Of RANGE RIGHT a boundary is the first value of the partition after it, of RANGE LEFT the last one of the partition
-   before it; rows without a value are in the first partition.
+ * Names of what a login may not see are null as well, and so are the figures of statistics.
  * The partitioning column of an index that does not name it stands there with key_ordinal 0, and is no included column.
    All columns of a columnstore index stand there as included.
  * Sizes and the time of the last change need VIEW DATABASE STATE, or VIEW SERVER STATE; the latter is forgotten at
@@ -19,9 +16,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from tidegate.databases.sqlserver.catalog import Abilities
+from tidegate.databases.sqlserver.layout import bound
 from tidegate.errors import DatabaseError, Transient
 from tidegate.model.description import Section
-from tidegate.sql.text import Literal, Sql, sql
+from tidegate.sql.text import Literal, Part, Sql, sql
 
 
 @dataclass(frozen=True)
@@ -36,8 +34,8 @@ class Question:
     text: str
 
     def of(self, table: int) -> Sql:
-        holes = {"table": Literal(table)} if "{table}" in self.text else {}
-        return sql(self.text.strip(), **holes)
+        holes: dict[str, Part] = {"table": Literal(table), "low": bound("low"), "high": bound("high")}
+        return sql(self.text.strip(), **{name: hole for name, hole in holes.items() if f"{{{name}}}" in self.text})
 
     def answered(self, rows: list[Any]) -> Section:
         headings = (*self.headings, "") if self.labels else self.headings
@@ -66,6 +64,7 @@ _COLUMNS = Question(
         "persisted",
         "default {}",
         "= {}",
+        "rule {}",
         "row guid",
         "sparse",
         "column set",
@@ -77,13 +76,17 @@ _COLUMNS = Question(
         "not padded",
     ),
     """
-SELECT c.name, t.name, CASE WHEN t.is_user_defined = 1 THEN SCHEMA_NAME(t.schema_id) END,
-       x.name, SCHEMA_NAME(x.schema_id), c.is_xml_document,
+SELECT c.name, COALESCE(t.name, N'(hidden)'), CASE WHEN t.is_user_defined = 1 THEN SCHEMA_NAME(t.schema_id) END,
+       CASE WHEN c.xml_collection_id <> 0 THEN COALESCE(x.name, N'(hidden)') END, SCHEMA_NAME(x.schema_id),
+       c.is_xml_document,
        CONVERT(nvarchar(40), CONVERT(decimal(38, 0), i.seed_value)),
        CONVERT(nvarchar(40), CONVERT(decimal(38, 0), i.increment_value)),
        CONVERT(nvarchar(40), CONVERT(decimal(38, 0), i.last_value)),
        CASE WHEN c.is_computed = 1 THEN COALESCE(k.definition, N'(hidden)') END, k.is_persisted,
-       d.name, CASE WHEN d.object_id IS NOT NULL THEN COALESCE(d.definition, N'(hidden)') END,
+       CASE WHEN c.default_object_id <> 0 THEN COALESCE(d.name, OBJECT_NAME(c.default_object_id), N'(hidden)') END,
+       CASE WHEN c.default_object_id <> 0
+            THEN COALESCE(d.definition, OBJECT_DEFINITION(c.default_object_id), N'(hidden)') END,
+       CASE WHEN c.rule_object_id <> 0 THEN COALESCE(OBJECT_NAME(c.rule_object_id), N'(hidden)') END,
        c.is_rowguidcol, c.is_sparse, c.is_column_set, c.is_filestream, c.is_hidden, c.is_masked,
        CASE WHEN c.encryption_type IS NOT NULL THEN 1 ELSE 0 END,
        CASE WHEN c.generated_always_type <> 0 THEN c.generated_always_type_desc END,
@@ -126,7 +129,8 @@ _INDEX_COLUMNS = Question(
     ("{}. of the key", "descending", "included", "partitions it"),
     """
 SELECT i.name, c.name, CASE WHEN ic.key_ordinal > 0 THEN ic.key_ordinal END, ic.is_descending_key,
-       CASE WHEN ic.is_included_column = 1 THEN 1 ELSE 0 END, CASE WHEN ic.partition_ordinal > 0 THEN 1 ELSE 0 END
+       CASE WHEN ic.is_included_column = 1 AND i.type NOT IN (5, 6) THEN 1 ELSE 0 END,
+       CASE WHEN ic.partition_ordinal > 0 THEN 1 ELSE 0 END
 FROM sys.indexes AS i
 JOIN sys.index_columns AS ic ON ic.object_id = i.object_id AND ic.index_id = i.index_id
 JOIN sys.columns AS c ON c.object_id = ic.object_id AND c.column_id = ic.column_id
@@ -159,21 +163,12 @@ WHERE i.object_id = {table} AND i.index_id IN (0, 1)
 _BOUNDS = Question(
     "its partitions",
     ("partition", "from", "to", "rows, about", "compression", "filegroup"),
-    ("begins at a null", "read-only"),
+    ("read-only",),
     """
 SELECT p.partition_number,
-       CASE WHEN SQL_VARIANT_PROPERTY(low.value, 'BaseType') IN (N'binary', N'varbinary')
-            THEN CONVERT(nvarchar(4000), CONVERT(varbinary(2000), low.value), 1)
-            WHEN SQL_VARIANT_PROPERTY(low.value, 'BaseType') IN (N'float', N'real')
-            THEN CONVERT(nvarchar(60), CONVERT(float, low.value), 3)
-            ELSE CONVERT(nvarchar(4000), low.value, 126) END,
-       CASE WHEN SQL_VARIANT_PROPERTY(high.value, 'BaseType') IN (N'binary', N'varbinary')
-            THEN CONVERT(nvarchar(4000), CONVERT(varbinary(2000), high.value), 1)
-            WHEN SQL_VARIANT_PROPERTY(high.value, 'BaseType') IN (N'float', N'real')
-            THEN CONVERT(nvarchar(60), CONVERT(float, high.value), 3)
-            ELSE CONVERT(nvarchar(4000), high.value, 126) END,
-       p.rows, p.data_compression_desc, fg.name,
-       CASE WHEN low.boundary_id IS NOT NULL AND low.value IS NULL THEN 1 ELSE 0 END, fg.is_read_only
+       {low},
+       {high},
+       p.rows, p.data_compression_desc, fg.name, fg.is_read_only
 FROM sys.indexes AS i
 JOIN sys.partitions AS p ON p.object_id = i.object_id AND p.index_id = i.index_id
 JOIN sys.partition_schemes AS ps ON ps.data_space_id = i.data_space_id
@@ -190,18 +185,17 @@ ORDER BY p.partition_number
 )
 _COMPRESSION = Question(
     "rows and compression of indexes",
-    ("index", "rows, about", "compression", "partitions"),
+    ("index", "partition", "rows, about", "compression"),
     (),
     """
-SELECT COALESCE(i.name, N'(heap)'), SUM(p.rows), p.data_compression_desc, COUNT(*)
+SELECT COALESCE(i.name, N'(heap)'), p.partition_number, p.rows, p.data_compression_desc
 FROM sys.indexes AS i JOIN sys.partitions AS p ON p.object_id = i.object_id AND p.index_id = i.index_id
 WHERE i.object_id = {table}
-GROUP BY i.index_id, i.name, p.data_compression_desc
-ORDER BY i.index_id
+ORDER BY i.index_id, p.partition_number
 """,
 )
 _NOT_ALIGNED = Question(
-    "indexes that keep partitions from being switched",
+    "indexes that may keep partitions from being switched",
     ("index", "lies in"),
     (),
     """
@@ -210,9 +204,13 @@ FROM sys.indexes AS i
 JOIN sys.data_spaces AS s ON s.data_space_id = i.data_space_id
 JOIN sys.indexes AS base ON base.object_id = i.object_id AND base.index_id IN (0, 1)
 JOIN sys.partition_schemes AS on_base ON on_base.data_space_id = base.data_space_id
+LEFT JOIN sys.index_columns AS by_base
+  ON by_base.object_id = base.object_id AND by_base.index_id = base.index_id AND by_base.partition_ordinal = 1
 LEFT JOIN sys.partition_schemes AS ps ON ps.data_space_id = i.data_space_id
-WHERE i.object_id = {table} AND i.index_id > 1 AND i.is_disabled = 0
-  AND (ps.function_id IS NULL OR ps.function_id <> on_base.function_id)
+LEFT JOIN sys.index_columns AS by_own
+  ON by_own.object_id = i.object_id AND by_own.index_id = i.index_id AND by_own.partition_ordinal = 1
+WHERE i.object_id = {table} AND i.index_id > 1 AND i.is_disabled = 0 AND i.is_hypothetical = 0
+  AND (ps.function_id IS NULL OR ps.function_id <> on_base.function_id OR by_own.column_id <> by_base.column_id)
 ORDER BY i.index_id
 """,
 )
@@ -234,8 +232,11 @@ _FOREIGN_KEYS = Question(
     ("constraint", "from schema", "table", "column", "to schema", "table", "column"),
     ("on delete {}", "on update {}", "disabled", "not trusted"),
     """
-SELECT f.name, OBJECT_SCHEMA_NAME(f.parent_object_id), OBJECT_NAME(f.parent_object_id), a.name,
-       OBJECT_SCHEMA_NAME(f.referenced_object_id), OBJECT_NAME(f.referenced_object_id), b.name,
+SELECT f.name,
+       COALESCE(OBJECT_SCHEMA_NAME(f.parent_object_id), N'(hidden)'),
+       COALESCE(OBJECT_NAME(f.parent_object_id), N'(hidden)'), COALESCE(a.name, N'(hidden)'),
+       COALESCE(OBJECT_SCHEMA_NAME(f.referenced_object_id), N'(hidden)'),
+       COALESCE(OBJECT_NAME(f.referenced_object_id), N'(hidden)'), COALESCE(b.name, N'(hidden)'),
        CASE WHEN f.delete_referential_action <> 0 THEN f.delete_referential_action_desc END,
        CASE WHEN f.update_referential_action <> 0 THEN f.update_referential_action_desc END,
        f.is_disabled, f.is_not_trusted
@@ -268,7 +269,8 @@ FROM sys.sql_expression_dependencies AS d
 JOIN sys.views AS v ON v.object_id = d.referencing_id
 JOIN sys.sql_modules AS m ON m.object_id = v.object_id AND m.is_schema_bound = 1
 LEFT JOIN sys.indexes AS i ON i.object_id = v.object_id AND i.index_id = 1
-WHERE d.referenced_id = {table}
+WHERE d.referenced_id = {table} AND d.referenced_class = 1
+ORDER BY 1, 2
 """,
 )
 _FEATURES = Question(
@@ -278,6 +280,7 @@ _FEATURES = Question(
         "history in schema {}",
         "table {}",
         "captured (CDC)",
+        "its captures hidden from this login",
         "replicated",
         "merge-published",
         "in memory",
@@ -290,7 +293,11 @@ _FEATURES = Question(
     ),
     """
 SELECT t.temporal_type_desc, t.lock_escalation_desc, OBJECT_SCHEMA_NAME(t.history_table_id),
-       OBJECT_NAME(t.history_table_id), t.is_tracked_by_cdc, t.is_replicated, t.is_merge_published,
+       CASE WHEN t.history_table_id IS NOT NULL THEN COALESCE(OBJECT_NAME(t.history_table_id), N'(hidden)') END,
+       t.is_tracked_by_cdc,
+       CASE WHEN t.is_tracked_by_cdc = 1
+             AND COALESCE(HAS_PERMS_BY_NAME(N'cdc.change_tables', 'OBJECT', 'SELECT'), 0) = 0 THEN 1 ELSE 0 END,
+       t.is_replicated, t.is_merge_published,
        t.is_memory_optimized, t.is_external, t.is_filetable,
        CASE WHEN t.text_in_row_limit <> 0 THEN t.text_in_row_limit END, t.large_value_types_out_of_row, s.name,
        CASE WHEN f.object_id IS NULL THEN 0 ELSE 1 END
@@ -324,10 +331,10 @@ FROM sys.change_tracking_tables AS t WHERE t.object_id = {table}
 _CAPTURES = Question(
     "captures (CDC)",
     ("capture", "from position"),
-    ("tells net changes", "about to be dropped", "role {}", "by index {}", "partitions may be switched"),
+    ("tells net changes", "about to be dropped", "role {}", "by index {}", "keeps partitions from being switched"),
     """
 SELECT c.capture_instance, CONVERT(nvarchar(22), c.start_lsn, 1), c.supports_net_changes, c.has_drop_pending,
-       c.role_name, c.index_name, c.partition_switch
+       c.role_name, c.index_name, CASE WHEN c.partition_switch = 0 THEN 1 ELSE 0 END
 FROM cdc.change_tables AS c WHERE c.source_object_id = {table}
 ORDER BY c.capture_instance
 """,
@@ -339,17 +346,19 @@ _DATABASE = Question(
         "snapshot isolation {}",
         "readers see the last commit",
         "captures changes (CDC)",
-        "tracks changes",
-        "for {}",
-        "{}",
+        "tracks changes, kept for {}",
         "read-only",
         "{}",
     ),
     """
 SELECT b.name, CONVERT(nvarchar(128), SERVERPROPERTY('ProductVersion')),
-       CONVERT(nvarchar(128), SERVERPROPERTY('Edition')), b.compatibility_level, b.collation_name,
+       CASE CONVERT(int, SERVERPROPERTY('EngineEdition')) WHEN 5 THEN N'Azure SQL Database'
+            WHEN 8 THEN N'Azure SQL Managed Instance' WHEN 12 THEN N'SQL database in Fabric'
+            ELSE CONVERT(nvarchar(128), SERVERPROPERTY('Edition')) END, b.compatibility_level, b.collation_name,
        b.recovery_model_desc, b.snapshot_isolation_state_desc, b.is_read_committed_snapshot_on, b.is_cdc_enabled,
-       CASE WHEN t.database_id IS NULL THEN 0 ELSE 1 END, t.retention_period, t.retention_period_units_desc,
+       CASE WHEN t.is_auto_cleanup_on = 1
+            THEN CONVERT(nvarchar(11), t.retention_period) + N' ' + t.retention_period_units_desc
+            WHEN t.database_id IS NOT NULL THEN N'ever' END,
        b.is_read_only, CONVERT(nvarchar(128), DATABASEPROPERTYEX(b.name, 'Updateability'))
 FROM sys.databases AS b LEFT JOIN sys.change_tracking_databases AS t ON t.database_id = DB_ID()
 WHERE b.name = DB_NAME()
@@ -357,16 +366,16 @@ WHERE b.name = DB_NAME()
 )
 _SIZE = Question(
     "its size",
-    ("rows, about", "KiB"),
+    ("rows, about", "KiB with indexes"),
     (),
     """
-SELECT SUM(s.row_count), SUM(s.reserved_page_count) * 8
-FROM sys.dm_db_partition_stats AS s WHERE s.object_id = {table} AND s.index_id IN (0, 1)
+SELECT SUM(CASE WHEN s.index_id IN (0, 1) THEN s.row_count ELSE 0 END), SUM(s.reserved_page_count) * 8
+FROM sys.dm_db_partition_stats AS s WHERE s.object_id = {table}
 """,
 )
 _CHANGED = Question(
-    "when it was changed, since the server started",
-    ("at",),
+    "when it was last written to, since the server started",
+    ("at, by the server's clock",),
     (),
     """
 SELECT CONVERT(nvarchar(30), MAX(u.last_user_update), 126)
@@ -376,49 +385,35 @@ WHERE u.database_id = DB_ID() AND u.object_id = {table} AND u.index_id IN (0, 1)
 )
 _STATISTICS = Question(
     "statistics",
-    ("statistics", "of", "rows", "changes since then"),
+    ("statistics", "of, by the server's clock", "rows", "changes since then"),
     (),
     """
 SELECT s.name, CONVERT(nvarchar(30), p.last_updated, 126), p.rows, p.modification_counter
-FROM sys.stats AS s CROSS APPLY sys.dm_db_stats_properties(s.object_id, s.stats_id) AS p
+FROM sys.stats AS s OUTER APPLY sys.dm_db_stats_properties(s.object_id, s.stats_id) AS p
 WHERE s.object_id = {table}
 ORDER BY s.stats_id
 """,
 )
 
 
-def questions(can: Abilities) -> list[Question]:
-    """In the order in which they are read; what the login may not ask at all is left out."""
-    return [
-        _COLUMNS,
-        _INDEXES,
-        _INDEX_COLUMNS,
-        _FUNCTION,
-        _BOUNDS,
-        _COMPRESSION,
-        _NOT_ALIGNED,
-        _CHECKS,
-        _FOREIGN_KEYS,
-        _TRIGGERS,
-        *([_BOUND_VIEWS] if can.dependencies else []),
-        _FEATURES,
-        _PERIOD,
-        _TRACKING,
-        *([_CAPTURES] if can.captures else []),
-        _DATABASE,
-        _SIZE,
-        _CHANGED,
-        _STATISTICS,
-    ]
+QUESTIONS = (
+    *(_COLUMNS, _INDEXES, _INDEX_COLUMNS, _FUNCTION, _BOUNDS, _COMPRESSION, _NOT_ALIGNED, _CHECKS, _FOREIGN_KEYS),
+    *(_TRIGGERS, _BOUND_VIEWS, _FEATURES, _PERIOD, _TRACKING, _CAPTURES, _DATABASE, _SIZE, _CHANGED, _STATISTICS),
+)
+_MAY_NOT = "it takes SELECT on sys.sql_expression_dependencies and VIEW DEFINITION on the database"
 
 
 def sections(query: Callable[[Sql], list[Any]], table: int, can: Abilities) -> list[Section]:
     """Those that say something, and those that this login, or this server, is not told."""
-    found = [_section(query, table, question) for question in questions(can)]
+    found = [_section(query, table, question, can) for question in QUESTIONS]
     return [section for section in found if section.rows or section.problem]
 
 
-def _section(query: Callable[[Sql], list[Any]], table: int, question: Question) -> Section:
+def _section(query: Callable[[Sql], list[Any]], table: int, question: Question, can: Abilities) -> Section:
+    if question is _CAPTURES and not can.captures:  # where there are none to be seen there may be no such table
+        return Section(question.title, question.headings)
+    if question is _BOUND_VIEWS and not can.dependencies:
+        return Section(question.title, question.headings, problem=_MAY_NOT)
     try:
         rows = query(question.of(table))
     except Transient:

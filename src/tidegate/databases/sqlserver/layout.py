@@ -4,8 +4,9 @@ Facts that shape this file
  * A function divides by boundaries. Of RANGE RIGHT a boundary is the first value of the partition after it, of RANGE
    LEFT the last one of the partition before it. The last partition has no end: without a new boundary it takes every
    new value, and once it has rows it can no longer be split cheaply.
- * Boundaries are a sql_variant; style 126 writes those of days and moments in full.
- * An index on another function, or on none, keeps partitions from being switched.
+ * Boundaries are a sql_variant, written by the style of the type inside: 126 for days and moments, 3 for floats, 2 for
+   money, 1 for bytes, which no other takes. A boundary may be null.
+ * An index on another function or column, or on none, keeps partitions from being switched.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tidegate.model.names import counted
-from tidegate.sql.text import Literal, Sql, sql
+from tidegate.sql.text import Literal, Name, Sql, sql
 
 _FUNCTIONS = """
-SELECT i.object_id, pf.name, pf.boundary_value_on_right, pf.fanout, c.name, CONVERT(nvarchar(4000), v.value, 126),
+SELECT i.object_id, pf.name, pf.boundary_value_on_right, pf.fanout, c.name, {last},
        p.rows, p.data_compression_desc
 FROM sys.indexes AS i
 JOIN sys.partition_schemes AS ps ON ps.data_space_id = i.data_space_id
@@ -30,21 +31,40 @@ LEFT JOIN sys.partitions AS p
 LEFT JOIN sys.partition_range_values AS v ON v.function_id = pf.function_id AND v.boundary_id = pf.fanout - 1
 WHERE i.object_id IN ({tables}) AND i.index_id IN (0, 1)
 """
+_BOUND = """
+CASE WHEN {boundary} IS NOT NULL AND {value} IS NULL THEN N'(null)'
+     WHEN CONVERT(nvarchar(128), SQL_VARIANT_PROPERTY({value}, 'BaseType')) IN (N'binary', N'varbinary')
+     THEN CONVERT(nvarchar(4000), CONVERT(varbinary(2000), {value}), 1)
+     WHEN CONVERT(nvarchar(128), SQL_VARIANT_PROPERTY({value}, 'BaseType')) IN (N'float', N'real')
+     THEN CONVERT(nvarchar(60), CONVERT(float, {value}), 3)
+     WHEN CONVERT(nvarchar(128), SQL_VARIANT_PROPERTY({value}, 'BaseType')) IN (N'money', N'smallmoney')
+     THEN CONVERT(nvarchar(60), CONVERT(money, {value}), 2)
+     ELSE CONVERT(nvarchar(4000), {value}, 126) END
+"""
 _NOT_ALIGNED = """
 SELECT i.object_id, i.name
 FROM sys.indexes AS i
 JOIN sys.indexes AS base ON base.object_id = i.object_id AND base.index_id IN (0, 1)
 JOIN sys.partition_schemes AS on_base ON on_base.data_space_id = base.data_space_id
+LEFT JOIN sys.index_columns AS by_base
+  ON by_base.object_id = base.object_id AND by_base.index_id = base.index_id AND by_base.partition_ordinal = 1
 LEFT JOIN sys.partition_schemes AS ps ON ps.data_space_id = i.data_space_id
-WHERE i.object_id IN ({tables}) AND i.index_id > 1 AND i.is_disabled = 0
-  AND (ps.function_id IS NULL OR ps.function_id <> on_base.function_id)
+LEFT JOIN sys.index_columns AS by_own
+  ON by_own.object_id = i.object_id AND by_own.index_id = i.index_id AND by_own.partition_ordinal = 1
+WHERE i.object_id IN ({tables}) AND i.index_id > 1 AND i.is_disabled = 0 AND i.is_hypothetical = 0
+  AND (ps.function_id IS NULL OR ps.function_id <> on_base.function_id OR by_own.column_id <> by_base.column_id)
 ORDER BY i.object_id, i.index_id
 """
 
 
 def questions(tables: Iterable[int]) -> list[Sql]:
     numbers = [Literal(number) for number in sorted(tables)]
-    return [sql(text.strip(), tables=numbers) for text in (_FUNCTIONS, _NOT_ALIGNED)]
+    return [sql(_FUNCTIONS.strip(), last=bound("v"), tables=numbers), sql(_NOT_ALIGNED.strip(), tables=numbers)]
+
+
+def bound(values: str) -> Sql:
+    """A boundary of `sys.partition_range_values`, under this name, as text."""
+    return sql(_BOUND.strip(), value=Name((values, "value")), boundary=Name((values, "boundary_id")))
 
 
 def remarks(functions: Sequence[Any], not_aligned: Sequence[Any]) -> dict[int, tuple[str, ...]]:

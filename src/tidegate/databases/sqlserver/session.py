@@ -280,7 +280,7 @@ class SqlServerSession(Session):
         return found | {name: replace(one, remarks=(*one.remarks, *more[name])) for name, one in shapes.items()}
 
     def describe(self, shape: Shape) -> list[Section]:
-        [number] = catalog.numbered(self.query, [shape.name]).values()
+        number = catalog.numbered(self.query, [shape.name])[shape.name]
         return [*described(shape), *description.sections(self.query, number, self.abilities)]
 
     def existing(self, names: Sequence[TableName]) -> set[TableName]:

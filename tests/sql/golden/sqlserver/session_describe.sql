@@ -6,17 +6,22 @@ SELECT d.snapshot_isolation_state, d.is_read_committed_snapshot_on, LEN(@all),
        CONVERT(int, SERVERPROPERTY('EngineEdition')), OBJECT_ID(N'sys.security_predicates'),
        HAS_PERMS_BY_NAME(N'cdc.change_tables', 'OBJECT', 'SELECT'),
        CONVERT(nvarchar(20), DATABASEPROPERTYEX(DB_NAME(), 'Updateability')),
-       HAS_PERMS_BY_NAME(N'sys.sql_expression_dependencies', 'OBJECT', 'SELECT'),
+       CASE WHEN HAS_PERMS_BY_NAME(N'sys.sql_expression_dependencies', 'OBJECT', 'SELECT') = 1
+             AND HAS_PERMS_BY_NAME(QUOTENAME(DB_NAME()), 'DATABASE', 'VIEW DEFINITION') = 1 THEN 1 ELSE 0 END,
        (SELECT MAX(1) FROM sys.all_columns AS c
         WHERE c.object_id = OBJECT_ID(N'sys.columns') AND c.name = N'vector_base_type')
 FROM sys.databases AS d WHERE d.name = DB_NAME();
-SELECT c.name, t.name, CASE WHEN t.is_user_defined = 1 THEN SCHEMA_NAME(t.schema_id) END,
-       x.name, SCHEMA_NAME(x.schema_id), c.is_xml_document,
+SELECT c.name, COALESCE(t.name, N'(hidden)'), CASE WHEN t.is_user_defined = 1 THEN SCHEMA_NAME(t.schema_id) END,
+       CASE WHEN c.xml_collection_id <> 0 THEN COALESCE(x.name, N'(hidden)') END, SCHEMA_NAME(x.schema_id),
+       c.is_xml_document,
        CONVERT(nvarchar(40), CONVERT(decimal(38, 0), i.seed_value)),
        CONVERT(nvarchar(40), CONVERT(decimal(38, 0), i.increment_value)),
        CONVERT(nvarchar(40), CONVERT(decimal(38, 0), i.last_value)),
        CASE WHEN c.is_computed = 1 THEN COALESCE(k.definition, N'(hidden)') END, k.is_persisted,
-       d.name, CASE WHEN d.object_id IS NOT NULL THEN COALESCE(d.definition, N'(hidden)') END,
+       CASE WHEN c.default_object_id <> 0 THEN COALESCE(d.name, OBJECT_NAME(c.default_object_id), N'(hidden)') END,
+       CASE WHEN c.default_object_id <> 0
+            THEN COALESCE(d.definition, OBJECT_DEFINITION(c.default_object_id), N'(hidden)') END,
+       CASE WHEN c.rule_object_id <> 0 THEN COALESCE(OBJECT_NAME(c.rule_object_id), N'(hidden)') END,
        c.is_rowguidcol, c.is_sparse, c.is_column_set, c.is_filestream, c.is_hidden, c.is_masked,
        CASE WHEN c.encryption_type IS NOT NULL THEN 1 ELSE 0 END,
        CASE WHEN c.generated_always_type <> 0 THEN c.generated_always_type_desc END,
@@ -36,7 +41,8 @@ FROM sys.indexes AS i LEFT JOIN sys.data_spaces AS s ON s.data_space_id = i.data
 WHERE i.object_id = 7 AND i.is_hypothetical = 0
 ORDER BY i.index_id;
 SELECT i.name, c.name, CASE WHEN ic.key_ordinal > 0 THEN ic.key_ordinal END, ic.is_descending_key,
-       CASE WHEN ic.is_included_column = 1 THEN 1 ELSE 0 END, CASE WHEN ic.partition_ordinal > 0 THEN 1 ELSE 0 END
+       CASE WHEN ic.is_included_column = 1 AND i.type NOT IN (5, 6) THEN 1 ELSE 0 END,
+       CASE WHEN ic.partition_ordinal > 0 THEN 1 ELSE 0 END
 FROM sys.indexes AS i
 JOIN sys.index_columns AS ic ON ic.object_id = i.object_id AND ic.index_id = i.index_id
 JOIN sys.columns AS c ON c.object_id = ic.object_id AND c.column_id = ic.column_id
@@ -58,18 +64,23 @@ LEFT JOIN sys.destination_data_spaces AS d
 LEFT JOIN sys.data_spaces AS n ON n.data_space_id = d.data_space_id
 WHERE i.object_id = 7 AND i.index_id IN (0, 1);
 SELECT p.partition_number,
-       CASE WHEN SQL_VARIANT_PROPERTY(low.value, 'BaseType') IN (N'binary', N'varbinary')
-            THEN CONVERT(nvarchar(4000), CONVERT(varbinary(2000), low.value), 1)
-            WHEN SQL_VARIANT_PROPERTY(low.value, 'BaseType') IN (N'float', N'real')
-            THEN CONVERT(nvarchar(60), CONVERT(float, low.value), 3)
-            ELSE CONVERT(nvarchar(4000), low.value, 126) END,
-       CASE WHEN SQL_VARIANT_PROPERTY(high.value, 'BaseType') IN (N'binary', N'varbinary')
-            THEN CONVERT(nvarchar(4000), CONVERT(varbinary(2000), high.value), 1)
-            WHEN SQL_VARIANT_PROPERTY(high.value, 'BaseType') IN (N'float', N'real')
-            THEN CONVERT(nvarchar(60), CONVERT(float, high.value), 3)
-            ELSE CONVERT(nvarchar(4000), high.value, 126) END,
-       p.rows, p.data_compression_desc, fg.name,
-       CASE WHEN low.boundary_id IS NOT NULL AND low.value IS NULL THEN 1 ELSE 0 END, fg.is_read_only
+       CASE WHEN [low].[boundary_id] IS NOT NULL AND [low].[value] IS NULL THEN N'(null)'
+     WHEN CONVERT(nvarchar(128), SQL_VARIANT_PROPERTY([low].[value], 'BaseType')) IN (N'binary', N'varbinary')
+     THEN CONVERT(nvarchar(4000), CONVERT(varbinary(2000), [low].[value]), 1)
+     WHEN CONVERT(nvarchar(128), SQL_VARIANT_PROPERTY([low].[value], 'BaseType')) IN (N'float', N'real')
+     THEN CONVERT(nvarchar(60), CONVERT(float, [low].[value]), 3)
+     WHEN CONVERT(nvarchar(128), SQL_VARIANT_PROPERTY([low].[value], 'BaseType')) IN (N'money', N'smallmoney')
+     THEN CONVERT(nvarchar(60), CONVERT(money, [low].[value]), 2)
+     ELSE CONVERT(nvarchar(4000), [low].[value], 126) END,
+       CASE WHEN [high].[boundary_id] IS NOT NULL AND [high].[value] IS NULL THEN N'(null)'
+     WHEN CONVERT(nvarchar(128), SQL_VARIANT_PROPERTY([high].[value], 'BaseType')) IN (N'binary', N'varbinary')
+     THEN CONVERT(nvarchar(4000), CONVERT(varbinary(2000), [high].[value]), 1)
+     WHEN CONVERT(nvarchar(128), SQL_VARIANT_PROPERTY([high].[value], 'BaseType')) IN (N'float', N'real')
+     THEN CONVERT(nvarchar(60), CONVERT(float, [high].[value]), 3)
+     WHEN CONVERT(nvarchar(128), SQL_VARIANT_PROPERTY([high].[value], 'BaseType')) IN (N'money', N'smallmoney')
+     THEN CONVERT(nvarchar(60), CONVERT(money, [high].[value]), 2)
+     ELSE CONVERT(nvarchar(4000), [high].[value], 126) END,
+       p.rows, p.data_compression_desc, fg.name, fg.is_read_only
 FROM sys.indexes AS i
 JOIN sys.partitions AS p ON p.object_id = i.object_id AND p.index_id = i.index_id
 JOIN sys.partition_schemes AS ps ON ps.data_space_id = i.data_space_id
@@ -82,19 +93,22 @@ LEFT JOIN sys.partition_range_values AS high
   ON high.function_id = ps.function_id AND high.boundary_id = p.partition_number
 WHERE i.object_id = 7 AND i.index_id IN (0, 1)
 ORDER BY p.partition_number;
-SELECT COALESCE(i.name, N'(heap)'), SUM(p.rows), p.data_compression_desc, COUNT(*)
+SELECT COALESCE(i.name, N'(heap)'), p.partition_number, p.rows, p.data_compression_desc
 FROM sys.indexes AS i JOIN sys.partitions AS p ON p.object_id = i.object_id AND p.index_id = i.index_id
 WHERE i.object_id = 7
-GROUP BY i.index_id, i.name, p.data_compression_desc
-ORDER BY i.index_id;
+ORDER BY i.index_id, p.partition_number;
 SELECT i.name, s.name
 FROM sys.indexes AS i
 JOIN sys.data_spaces AS s ON s.data_space_id = i.data_space_id
 JOIN sys.indexes AS base ON base.object_id = i.object_id AND base.index_id IN (0, 1)
 JOIN sys.partition_schemes AS on_base ON on_base.data_space_id = base.data_space_id
+LEFT JOIN sys.index_columns AS by_base
+  ON by_base.object_id = base.object_id AND by_base.index_id = base.index_id AND by_base.partition_ordinal = 1
 LEFT JOIN sys.partition_schemes AS ps ON ps.data_space_id = i.data_space_id
-WHERE i.object_id = 7 AND i.index_id > 1 AND i.is_disabled = 0
-  AND (ps.function_id IS NULL OR ps.function_id <> on_base.function_id)
+LEFT JOIN sys.index_columns AS by_own
+  ON by_own.object_id = i.object_id AND by_own.index_id = i.index_id AND by_own.partition_ordinal = 1
+WHERE i.object_id = 7 AND i.index_id > 1 AND i.is_disabled = 0 AND i.is_hypothetical = 0
+  AND (ps.function_id IS NULL OR ps.function_id <> on_base.function_id OR by_own.column_id <> by_base.column_id)
 ORDER BY i.index_id;
 SELECT k.name, COALESCE(k.definition, N'(hidden)'), c.name, k.is_disabled, k.is_not_trusted, k.is_not_for_replication,
        k.uses_database_collation
@@ -102,8 +116,11 @@ FROM sys.check_constraints AS k
 LEFT JOIN sys.columns AS c ON c.object_id = k.parent_object_id AND c.column_id = k.parent_column_id
 WHERE k.parent_object_id = 7
 ORDER BY k.name;
-SELECT f.name, OBJECT_SCHEMA_NAME(f.parent_object_id), OBJECT_NAME(f.parent_object_id), a.name,
-       OBJECT_SCHEMA_NAME(f.referenced_object_id), OBJECT_NAME(f.referenced_object_id), b.name,
+SELECT f.name,
+       COALESCE(OBJECT_SCHEMA_NAME(f.parent_object_id), N'(hidden)'),
+       COALESCE(OBJECT_NAME(f.parent_object_id), N'(hidden)'), COALESCE(a.name, N'(hidden)'),
+       COALESCE(OBJECT_SCHEMA_NAME(f.referenced_object_id), N'(hidden)'),
+       COALESCE(OBJECT_NAME(f.referenced_object_id), N'(hidden)'), COALESCE(b.name, N'(hidden)'),
        CASE WHEN f.delete_referential_action <> 0 THEN f.delete_referential_action_desc END,
        CASE WHEN f.update_referential_action <> 0 THEN f.update_referential_action_desc END,
        f.is_disabled, f.is_not_trusted
@@ -122,9 +139,14 @@ FROM sys.sql_expression_dependencies AS d
 JOIN sys.views AS v ON v.object_id = d.referencing_id
 JOIN sys.sql_modules AS m ON m.object_id = v.object_id AND m.is_schema_bound = 1
 LEFT JOIN sys.indexes AS i ON i.object_id = v.object_id AND i.index_id = 1
-WHERE d.referenced_id = 7;
+WHERE d.referenced_id = 7 AND d.referenced_class = 1
+ORDER BY 1, 2;
 SELECT t.temporal_type_desc, t.lock_escalation_desc, OBJECT_SCHEMA_NAME(t.history_table_id),
-       OBJECT_NAME(t.history_table_id), t.is_tracked_by_cdc, t.is_replicated, t.is_merge_published,
+       CASE WHEN t.history_table_id IS NOT NULL THEN COALESCE(OBJECT_NAME(t.history_table_id), N'(hidden)') END,
+       t.is_tracked_by_cdc,
+       CASE WHEN t.is_tracked_by_cdc = 1
+             AND COALESCE(HAS_PERMS_BY_NAME(N'cdc.change_tables', 'OBJECT', 'SELECT'), 0) = 0 THEN 1 ELSE 0 END,
+       t.is_replicated, t.is_merge_published,
        t.is_memory_optimized, t.is_external, t.is_filetable,
        CASE WHEN t.text_in_row_limit <> 0 THEN t.text_in_row_limit END, t.large_value_types_out_of_row, s.name,
        CASE WHEN f.object_id IS NULL THEN 0 ELSE 1 END
@@ -140,22 +162,26 @@ WHERE p.object_id = 7;
 SELECT t.begin_version, t.cleanup_version, t.min_valid_version, t.is_track_columns_updated_on
 FROM sys.change_tracking_tables AS t WHERE t.object_id = 7;
 SELECT c.capture_instance, CONVERT(nvarchar(22), c.start_lsn, 1), c.supports_net_changes, c.has_drop_pending,
-       c.role_name, c.index_name, c.partition_switch
+       c.role_name, c.index_name, CASE WHEN c.partition_switch = 0 THEN 1 ELSE 0 END
 FROM cdc.change_tables AS c WHERE c.source_object_id = 7
 ORDER BY c.capture_instance;
 SELECT b.name, CONVERT(nvarchar(128), SERVERPROPERTY('ProductVersion')),
-       CONVERT(nvarchar(128), SERVERPROPERTY('Edition')), b.compatibility_level, b.collation_name,
+       CASE CONVERT(int, SERVERPROPERTY('EngineEdition')) WHEN 5 THEN N'Azure SQL Database'
+            WHEN 8 THEN N'Azure SQL Managed Instance' WHEN 12 THEN N'SQL database in Fabric'
+            ELSE CONVERT(nvarchar(128), SERVERPROPERTY('Edition')) END, b.compatibility_level, b.collation_name,
        b.recovery_model_desc, b.snapshot_isolation_state_desc, b.is_read_committed_snapshot_on, b.is_cdc_enabled,
-       CASE WHEN t.database_id IS NULL THEN 0 ELSE 1 END, t.retention_period, t.retention_period_units_desc,
+       CASE WHEN t.is_auto_cleanup_on = 1
+            THEN CONVERT(nvarchar(11), t.retention_period) + N' ' + t.retention_period_units_desc
+            WHEN t.database_id IS NOT NULL THEN N'ever' END,
        b.is_read_only, CONVERT(nvarchar(128), DATABASEPROPERTYEX(b.name, 'Updateability'))
 FROM sys.databases AS b LEFT JOIN sys.change_tracking_databases AS t ON t.database_id = DB_ID()
 WHERE b.name = DB_NAME();
-SELECT SUM(s.row_count), SUM(s.reserved_page_count) * 8
-FROM sys.dm_db_partition_stats AS s WHERE s.object_id = 7 AND s.index_id IN (0, 1);
+SELECT SUM(CASE WHEN s.index_id IN (0, 1) THEN s.row_count ELSE 0 END), SUM(s.reserved_page_count) * 8
+FROM sys.dm_db_partition_stats AS s WHERE s.object_id = 7;
 SELECT CONVERT(nvarchar(30), MAX(u.last_user_update), 126)
 FROM sys.dm_db_index_usage_stats AS u
 WHERE u.database_id = DB_ID() AND u.object_id = 7 AND u.index_id IN (0, 1);
 SELECT s.name, CONVERT(nvarchar(30), p.last_updated, 126), p.rows, p.modification_counter
-FROM sys.stats AS s CROSS APPLY sys.dm_db_stats_properties(s.object_id, s.stats_id) AS p
+FROM sys.stats AS s OUTER APPLY sys.dm_db_stats_properties(s.object_id, s.stats_id) AS p
 WHERE s.object_id = 7
 ORDER BY s.stats_id;

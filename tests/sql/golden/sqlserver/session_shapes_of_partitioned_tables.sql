@@ -6,7 +6,8 @@ SELECT d.snapshot_isolation_state, d.is_read_committed_snapshot_on, LEN(@all),
        CONVERT(int, SERVERPROPERTY('EngineEdition')), OBJECT_ID(N'sys.security_predicates'),
        HAS_PERMS_BY_NAME(N'cdc.change_tables', 'OBJECT', 'SELECT'),
        CONVERT(nvarchar(20), DATABASEPROPERTYEX(DB_NAME(), 'Updateability')),
-       HAS_PERMS_BY_NAME(N'sys.sql_expression_dependencies', 'OBJECT', 'SELECT'),
+       CASE WHEN HAS_PERMS_BY_NAME(N'sys.sql_expression_dependencies', 'OBJECT', 'SELECT') = 1
+             AND HAS_PERMS_BY_NAME(QUOTENAME(DB_NAME()), 'DATABASE', 'VIEW DEFINITION') = 1 THEN 1 ELSE 0 END,
        (SELECT MAX(1) FROM sys.all_columns AS c
         WHERE c.object_id = OBJECT_ID(N'sys.columns') AND c.name = N'vector_base_type')
 FROM sys.databases AS d WHERE d.name = DB_NAME();
@@ -31,11 +32,11 @@ UNION ALL
 SELECT t.parent_id, 'triggers', t.name FROM sys.triggers AS t WHERE t.parent_id IN (7) AND t.is_disabled = 0
 UNION ALL
 SELECT f.parent_object_id, 'references',
-       OBJECT_SCHEMA_NAME(f.referenced_object_id) + N'.' + OBJECT_NAME(f.referenced_object_id)
+       COALESCE(OBJECT_SCHEMA_NAME(f.referenced_object_id) + N'.' + OBJECT_NAME(f.referenced_object_id), N'(hidden)')
 FROM sys.foreign_keys AS f WHERE f.parent_object_id IN (7)
 UNION ALL
 SELECT f.referenced_object_id, CASE f.delete_referential_action WHEN 0 THEN 'referenced_by' ELSE 'cascades_to' END,
-       OBJECT_SCHEMA_NAME(f.parent_object_id) + N'.' + OBJECT_NAME(f.parent_object_id)
+       COALESCE(OBJECT_SCHEMA_NAME(f.parent_object_id) + N'.' + OBJECT_NAME(f.parent_object_id), N'(hidden)')
 FROM sys.foreign_keys AS f WHERE f.referenced_object_id IN (7) AND f.is_disabled = 0
 UNION ALL
 SELECT i.object_id, 'partitioned_by', N'RANGE (' + c.name + N')'
@@ -100,14 +101,21 @@ WHERE p.target_object_id IN (7) AND p.predicate_type = 0
 UNION ALL
 SELECT d.referenced_id, 'bound_views', OBJECT_NAME(d.referencing_id) FROM sys.sql_expression_dependencies AS d
 JOIN sys.sql_modules AS m ON m.object_id = d.referencing_id AND m.is_schema_bound = 1
-WHERE d.referenced_id IN (7);
+WHERE d.referenced_id IN (7) AND d.referenced_class = 1;
 SELECT t.number, CONVERT(int, HAS_PERMS_BY_NAME(t.name, 'OBJECT', 'SELECT')),
        COALESCE(HAS_PERMS_BY_NAME(t.name, 'OBJECT', 'UNMASK'),
                 HAS_PERMS_BY_NAME(QUOTENAME(DB_NAME()), 'DATABASE', 'UNMASK')),
        HAS_PERMS_BY_NAME(QUOTENAME(DB_NAME()), 'DATABASE', 'VIEW DEFINITION')
 FROM (VALUES (7, N'[sales]."odd ""orders"" `of` [x] {y} 100%"')) AS t (number, name);
 SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME FROM INFORMATION_SCHEMA.COLUMNS WHERE TABLE_NAME IN (N'odd "orders" `of` [x] {y} 100%');
-SELECT i.object_id, pf.name, pf.boundary_value_on_right, pf.fanout, c.name, CONVERT(nvarchar(4000), v.value, 126),
+SELECT i.object_id, pf.name, pf.boundary_value_on_right, pf.fanout, c.name, CASE WHEN [v].[boundary_id] IS NOT NULL AND [v].[value] IS NULL THEN N'(null)'
+     WHEN CONVERT(nvarchar(128), SQL_VARIANT_PROPERTY([v].[value], 'BaseType')) IN (N'binary', N'varbinary')
+     THEN CONVERT(nvarchar(4000), CONVERT(varbinary(2000), [v].[value]), 1)
+     WHEN CONVERT(nvarchar(128), SQL_VARIANT_PROPERTY([v].[value], 'BaseType')) IN (N'float', N'real')
+     THEN CONVERT(nvarchar(60), CONVERT(float, [v].[value]), 3)
+     WHEN CONVERT(nvarchar(128), SQL_VARIANT_PROPERTY([v].[value], 'BaseType')) IN (N'money', N'smallmoney')
+     THEN CONVERT(nvarchar(60), CONVERT(money, [v].[value]), 2)
+     ELSE CONVERT(nvarchar(4000), [v].[value], 126) END,
        p.rows, p.data_compression_desc
 FROM sys.indexes AS i
 JOIN sys.partition_schemes AS ps ON ps.data_space_id = i.data_space_id
@@ -123,7 +131,11 @@ SELECT i.object_id, i.name
 FROM sys.indexes AS i
 JOIN sys.indexes AS base ON base.object_id = i.object_id AND base.index_id IN (0, 1)
 JOIN sys.partition_schemes AS on_base ON on_base.data_space_id = base.data_space_id
+LEFT JOIN sys.index_columns AS by_base
+  ON by_base.object_id = base.object_id AND by_base.index_id = base.index_id AND by_base.partition_ordinal = 1
 LEFT JOIN sys.partition_schemes AS ps ON ps.data_space_id = i.data_space_id
-WHERE i.object_id IN (7) AND i.index_id > 1 AND i.is_disabled = 0
-  AND (ps.function_id IS NULL OR ps.function_id <> on_base.function_id)
+LEFT JOIN sys.index_columns AS by_own
+  ON by_own.object_id = i.object_id AND by_own.index_id = i.index_id AND by_own.partition_ordinal = 1
+WHERE i.object_id IN (7) AND i.index_id > 1 AND i.is_disabled = 0 AND i.is_hypothetical = 0
+  AND (ps.function_id IS NULL OR ps.function_id <> on_base.function_id OR by_own.column_id <> by_base.column_id)
 ORDER BY i.object_id, i.index_id;

@@ -6,7 +6,8 @@ SELECT d.snapshot_isolation_state, d.is_read_committed_snapshot_on, LEN(@all),
        CONVERT(int, SERVERPROPERTY('EngineEdition')), OBJECT_ID(N'sys.security_predicates'),
        HAS_PERMS_BY_NAME(N'cdc.change_tables', 'OBJECT', 'SELECT'),
        CONVERT(nvarchar(20), DATABASEPROPERTYEX(DB_NAME(), 'Updateability')),
-       HAS_PERMS_BY_NAME(N'sys.sql_expression_dependencies', 'OBJECT', 'SELECT'),
+       CASE WHEN HAS_PERMS_BY_NAME(N'sys.sql_expression_dependencies', 'OBJECT', 'SELECT') = 1
+             AND HAS_PERMS_BY_NAME(QUOTENAME(DB_NAME()), 'DATABASE', 'VIEW DEFINITION') = 1 THEN 1 ELSE 0 END,
        (SELECT MAX(1) FROM sys.all_columns AS c
         WHERE c.object_id = OBJECT_ID(N'sys.columns') AND c.name = N'vector_base_type')
 FROM sys.databases AS d WHERE d.name = DB_NAME();
@@ -31,11 +32,11 @@ UNION ALL
 SELECT t.parent_id, 'triggers', t.name FROM sys.triggers AS t WHERE t.parent_id IN (7) AND t.is_disabled = 0
 UNION ALL
 SELECT f.parent_object_id, 'references',
-       OBJECT_SCHEMA_NAME(f.referenced_object_id) + N'.' + OBJECT_NAME(f.referenced_object_id)
+       COALESCE(OBJECT_SCHEMA_NAME(f.referenced_object_id) + N'.' + OBJECT_NAME(f.referenced_object_id), N'(hidden)')
 FROM sys.foreign_keys AS f WHERE f.parent_object_id IN (7)
 UNION ALL
 SELECT f.referenced_object_id, CASE f.delete_referential_action WHEN 0 THEN 'referenced_by' ELSE 'cascades_to' END,
-       OBJECT_SCHEMA_NAME(f.parent_object_id) + N'.' + OBJECT_NAME(f.parent_object_id)
+       COALESCE(OBJECT_SCHEMA_NAME(f.parent_object_id) + N'.' + OBJECT_NAME(f.parent_object_id), N'(hidden)')
 FROM sys.foreign_keys AS f WHERE f.referenced_object_id IN (7) AND f.is_disabled = 0
 UNION ALL
 SELECT i.object_id, 'partitioned_by', N'RANGE (' + c.name + N')'

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime, timezone
 
-from tidegate.changes.mark import ALL, MarkEvidence, Window
+from tidegate.changes.mark import ALL, MarkEvidence, Window, as_counted
 from tidegate.errors import Unsupported
 from tidegate.interfaces import Session
 from tidegate.lakes.parquet import ParquetLake
@@ -67,6 +67,8 @@ def _held(table: VersionTable, target: Session) -> int | None:
 
 def _by_mark(table: VersionTable, source: Session, seen: MarkEvidence) -> MarkEvidence:
     clock = _clock(table, source)
+    if clock is not None and table.marks_of is Kind.INTEGER:  # row versions, which a database counts for itself
+        seen = as_counted(seen, clock)
     floor = _floor(table, clock)
     last = max(seen.in_lake.items(), default=None)
     low = last[1].mark.less(table.look_back) if last is not None and last[1].mark is not None else floor
