@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.databases.sqlserver.failures import LOST, is_lost, not_taken, ours, unreachable
+from tidegate.databases.sqlserver.failures import LOST, is_lost, not_taken, of_bulk_copy, ours, unreachable
 from tidegate.errors import DatabaseError, MissingObject, Transient, Unreachable
 from tidegate.model.columns import Column
 from tidegate.model.connection import Connection
@@ -48,6 +48,29 @@ def said(text: str) -> Exception:
 )
 def test_an_error_is_sorted(number: int, text: str, kind: type[DatabaseError]):
     assert type(ours(said(text), number, PLACE)) is kind
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "told"),
+    [
+        ("Sql Error: 4891: Class 16: State 1: Insert bulk failed due to a schema change.", Transient, "(error 4891)"),
+        ("Sql Error: 1205: Class 13: State 51: Transaction (Process ID 5) was deadlocked.", Transient, "Run again"),
+        ("Sql Error: 9002: Class 17: State 4: The log for database 'uat' is full.", DatabaseError, "Make room"),
+        (
+            'Failed to get metadata: Sql Error: 33557097: Class 16: State 1: relation "x" does not exist',
+            MissingObject,
+            'metadata: relation "x" does not exist (error 208)',
+        ),
+        ("Sql Error: 33557097: Class 16: State 1: terminating by administrator command", Transient, "Run again"),
+        ("Bulk copy operation timed out after 30 seconds", DatabaseError, "Raise `query_timeout`"),
+        ("Cannot read TDS packet: connection has been closed", Transient, "Run again"),
+        ("String length (6 characters) exceeds schema size", DatabaseError, "String length."),
+    ],
+)
+def test_an_error_of_a_bulk_copy_is_sorted_by_the_number_in_its_text(text: str, kind: type[DatabaseError], told: str):
+    problem = of_bulk_copy(RuntimeError(text), PLACE)
+    assert type(problem) is kind
+    assert told in str(problem)
 
 
 def test_no_value_is_repeated():

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import os
+import pickle
 from types import SimpleNamespace
 
 import pytest
+from mssql_python.connection_string_parser import _ConnectionStringParser
+from mssql_python.helpers import connstr_to_pycore_params
 
 from sql.recorders import Rows, SqlServerRecorder
+from tidegate.config.urls import parse_connection
+from tidegate.databases.sqlserver import _KEYWORDS, SqlServer
 from tidegate.databases.sqlserver import session as sqlserver_session
 from tidegate.databases.sqlserver.reading import batches
 from tidegate.errors import DatabaseError, NotNative, OutcomeUnknown, Transient, Unreachable
 from tidegate.interfaces import ReadRequest, Session
 from tidegate.model.columns import Column
+from tidegate.model.connection import Connection
 from tidegate.model.names import TableName
 from tidegate.sql.text import sql
 
@@ -130,3 +137,76 @@ def test_a_transaction_that_ends_while_the_rest_is_heard_out_is_not_written_on(m
         session.is_in_transaction = True
         with pytest.raises(Transient):
             list(batches(session, SimpleNamespace(arrow_batch=answer), request))
+
+
+# What the driver makes of a login: its own parsers, for its connection and for that of a bulk copy
+
+EVERY_OPTION = {
+    "encrypt": ("Encrypt=strict", "encryption", "strict"),
+    "trust_server_certificate": ("TrustServerCertificate=yes", "trust_server_certificate", "yes"),
+    "hostname_in_certificate": ("HostNameInCertificate=*.uat.local", "host_name_in_certificate", "*.uat.local"),
+    "server_certificate": ("ServerCertificate=/etc/a b;c.pem", "server_certificate", "/etc/a b;c.pem"),
+    "application_intent": ("ApplicationIntent=ReadOnly", "application_intent", "ReadOnly"),
+    "multi_subnet_failover": ("MultiSubnetFailover=yes", "multi_subnet_failover", "yes"),
+    "packet_size": ("PacketSize=32767", "packet_size", 32767),
+    "server_spn": ("ServerSPN=MSSQLSvc/uat:1433", "server_spn", "MSSQLSvc/uat:1433"),
+    "connect_retry_count": ("ConnectRetryCount=3", "connect_retry_count", 3),
+    "connect_retry_interval": ("ConnectRetryInterval=10", "connect_retry_interval", 10),
+}
+
+
+def driver_reads(connection: Connection) -> dict[str, object]:
+    """Raises where the driver does not know a word, or the bulk copy's connection would leave one out."""
+    parsed = _ConnectionStringParser(validate_keywords=True)._parse(SqlServer(connection)._login())
+    return connstr_to_pycore_params(parsed, strict=True)
+
+
+@pytest.mark.parametrize("option", EVERY_OPTION)
+def test_an_option_reaches_the_driver_and_its_bulk_copy(option: str):
+    written, known_as, value = EVERY_OPTION[option]
+    keyword, _, said = written.partition("=")
+    connection = parse_connection(f"Driver={{SQL Server}};Server=uat;Database=db;UID=u;PWD=p;{keyword}={{{said}}}")
+    assert driver_reads(connection)[known_as] == value
+
+
+def test_every_option_that_is_handed_on_is_tried():
+    assert set(EVERY_OPTION) == set(_KEYWORDS)
+
+
+@pytest.mark.parametrize("password", [";", "}", "}}", "{", '"', "@", "a;PWD=b", "};Encrypt=no;x={", "' --", "=", " x "])
+def test_the_driver_reads_a_password_as_it_was_said(password: str):
+    read = driver_reads(Connection("sqlserver", "uat", 1433, "d};b", "u;s}er", password))
+    assert (read["server"], read["database"], read["user_name"], read["password"]) == (
+        "uat,1433",
+        "d};b",
+        "u;s}er",
+        password,
+    )
+    assert "encryption" not in read
+
+
+@pytest.mark.parametrize(
+    ("said", "known_as", "value"),
+    [
+        ("windows", "trusted_connection", "yes"),
+        ("ActiveDirectoryServicePrincipal", "authentication", "ActiveDirectoryServicePrincipal"),
+        ("ActiveDirectoryMsi", "authentication", "ActiveDirectoryMsi"),
+    ],
+)
+def test_a_way_to_log_in_reaches_the_driver(said: str, known_as: str, value: str):
+    read = driver_reads(Connection("sqlserver", "uat", 1433, "db", "", "", (("authentication", said),)))
+    assert read[known_as] == value
+    assert {"trusted_connection", "authentication"} & set(read) == {known_as}
+
+
+def test_kerberos_finds_the_keys_of_a_job_wherever_a_task_connects(monkeypatch: pytest.MonkeyPatch):
+    """On an executor it is the same call, by a process that has nothing but what is in the connection."""
+    seen: list[str] = []
+    monkeypatch.setattr(
+        sqlserver_session, "SqlServerSession", lambda *_, **__: seen.append(os.environ["KRB5_CLIENT_KTNAME"])
+    )
+    monkeypatch.setenv("KRB5_CLIENT_KTNAME", "another job's")
+    options = (("authentication", "windows"), ("keytab", "/etc/loader.keytab"))
+    there = pickle.loads(pickle.dumps(SqlServer(Connection("sqlserver", "uat", 1433, "db", "", "", options))))
+    there.connect("land")
+    assert seen == ["/etc/loader.keytab"]

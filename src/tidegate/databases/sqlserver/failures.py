@@ -2,7 +2,8 @@
 
 Facts that shape this file
  * The driver tells an error's text and sort, not its number: the session is asked for that (@@ERROR) while it lives.
- * The bulk copy has a connection of its own, of which only the text is known.
+ * The bulk copy has a connection of its own, which cannot be asked: its text has the number, where it came from the
+   server.
  * A compatible server has numbers of its own, beyond all of SQL Server's, where it does not know SQL Server's.
  * With XACT_ABORT every error ends the transaction.
 """
@@ -64,6 +65,8 @@ _COMES_BACK = re.compile(  # a database that wakes up or moves, a server that st
     re.IGNORECASE,
 )
 _NO_DATABASE = re.compile(r"cannot open database|database .* does not exist", re.IGNORECASE)  # also ends "login failed"
+_IN_COPY = re.compile(r"Sql Error: (\d+): Class \d+: State \d+: ")
+_OUR_LIMIT = re.compile(r"timeout expired|bulk copy operation timed out after", re.IGNORECASE)
 _PREFIX = re.compile(r"^(Driver Error: .*?; DDBC Error: )?(\[[^\]]*\])*\s*", re.DOTALL)
 
 
@@ -74,7 +77,9 @@ def is_lost(problem: BaseException) -> bool:
 
 def ours(problem: BaseException, number: int, connection: Connection) -> DatabaseError:
     """One of our errors. Row values, which the server's message may quote, are left out."""
-    is_away = number == LOST or (not number and (is_lost(problem) or _COMES_BACK.search(str(problem)) is not None))
+    took_too_long = _OUR_LIMIT.search(str(problem)) is not None
+    by_text = not number and not took_too_long
+    is_away = number == LOST or (by_text and (is_lost(problem) or _COMES_BACK.search(str(problem)) is not None))
     number = number if 0 < number < _NUMBERS_END else 0
     number = number or next((known for pattern, known in _TEXTS if pattern.search(str(problem))), 0)
     told = f"{_said(problem, number)}{f' (error {number})' if number else ''}"
@@ -87,10 +92,16 @@ def ours(problem: BaseException, number: int, connection: Connection) -> Databas
     if number in _DENIED:
         remedy = "Grant the login this right (`tidegate grants` prints the script), or use another login."
         return DatabaseError(happened, "Nothing was changed by this statement.", remedy)
-    if "timeout expired" in str(problem).lower():
+    if took_too_long:
         remedy = "Raise `query_timeout`, or add an index on the partition column."
         return DatabaseError(happened, "Nothing was changed by this statement.", remedy)
     return DatabaseError(happened, "The transaction was rolled back.", _remedy(number))
+
+
+def of_bulk_copy(problem: BaseException, connection: Connection) -> DatabaseError:
+    told = _IN_COPY.search(str(problem))
+    number = int(told[1]) if told else 0
+    return ours(problem, number if number < _NUMBERS_END else 0, connection)
 
 
 def _remedy(number: int) -> str:
@@ -120,7 +131,8 @@ def _remedy(number: int) -> str:
 
 def _said(problem: BaseException, number: int) -> str:
     """What is quoted or stands in brackets may be a value: only what stands before the first is repeated."""
-    said = _PREFIX.sub("", str(problem)).strip().splitlines()[0].rstrip(".") if str(problem).strip() else "no answer"
+    text = _IN_COPY.sub("", _PREFIX.sub("", str(problem))).strip()
+    said = text.splitlines()[0].rstrip(".") if text else "no answer"
     return said if number in _NAMES_ARE_QUOTED else re.split(r"['\"(]", said)[0].strip().rstrip(".:")
 
 

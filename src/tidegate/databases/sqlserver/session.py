@@ -28,7 +28,15 @@ import mssql_python
 
 from tidegate.databases.sqlserver import catalog, description, layout
 from tidegate.databases.sqlserver.dialect import DIALECT
-from tidegate.databases.sqlserver.failures import LOST, NO_ROOM_IN_COLUMN, is_lost, not_taken, ours, unreachable
+from tidegate.databases.sqlserver.failures import (
+    LOST,
+    NO_ROOM_IN_COLUMN,
+    is_lost,
+    not_taken,
+    of_bulk_copy,
+    ours,
+    unreachable,
+)
 from tidegate.databases.sqlserver.statements import distinct_values, select_rows, sought_values
 from tidegate.errors import DatabaseError, OutcomeUnknown, TidegateError, Transient, Unsupported
 from tidegate.interfaces import ReadRequest, Session
@@ -374,7 +382,7 @@ class SqlServerSession(Session):
                     keep_nulls=True,
                 )
             except Exception as problem:
-                raise ours(problem, 0, self._connection) from None
+                raise of_bulk_copy(problem, self._connection) from None
 
     def insert(self, statement: Sql, table: TableName, columns: Sequence[Column]) -> int:
         """How many rows the table took. Raises ValueProblem where the server refuses a value."""
