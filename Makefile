@@ -9,7 +9,7 @@ AT_ONCE := -n 2 --dist loadfile --no-loadscope-reorder
 # The certificate of the container is its own: on this machine alone it may be trusted.
 LOCAL_SQLSERVER := sqlserver://sa:$${TIDEGATE_SQLSERVER_PASSWORD:-Tidegate-local-1}@127.0.0.1:14330/master?TrustServerCertificate=yes
 NEED_SQLSERVER := $(wildcard tests/conformance/test_sqlserver_*.py tests/stories/test_sqlserver*.py) \
-  tests/conformance/test_failures.py tests/sql
+  tests/conformance/test_catalog.py tests/conformance/test_failures.py tests/sql
 
 .PHONY: help install demo test test-all test-quick test-sqlserver bench bench-quick lint format golden lock clean
 

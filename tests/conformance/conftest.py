@@ -26,7 +26,7 @@ from conformance.journey import (
 )
 from conformance.servers import mariadb, sqlserver
 from conformance.servers.postgresql import SERVERS, SETUP, Absent, Sample, Server, running
-from kit.copies import Copier
+from kit.copies import Copier, database_at
 from kit.mysql_witness import MysqlWitness
 from kit.one_process import OneProcess
 from kit.sqlserver_witness import SqlServerWitness
@@ -34,6 +34,7 @@ from kit.summary import GAPS, RAN
 from kit.witness import Witness
 from tidegate import Tidegate
 from tidegate.databases.sqlserver import stage
+from tidegate.databases.sqlserver.session import SqlServerSession
 
 if TYPE_CHECKING:
     from tidegate.demo.embedded import EmbeddedPostgres
@@ -179,10 +180,27 @@ def tds_or_absence(request: pytest.FixtureRequest) -> Iterator[sqlserver.Server 
         yield found
 
 
+@pytest.fixture(scope="session")
+def copies_in_bulk(tds_or_absence: sqlserver.Server | Absent) -> bool:
+    if isinstance(tds_or_absence, Absent):
+        return False
+    with database_at(tds_or_absence.url).connect("test", read_only=True) as session:
+        assert isinstance(session, SqlServerSession)
+        return session.copies_in_bulk
+
+
 @pytest.fixture
-def by_bulk_copy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However few the rows are, which would all be inserted."""
+def by_bulk_copy(
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
+    tds_or_absence: sqlserver.Server | Absent,
+    copies_in_bulk: bool,
+) -> None:
+    """However few the rows are, which would all be inserted. Where the server has no bulk copy they are, and that is
+    said: of these tests that part is missing."""
     monkeypatch.setattr(stage, "FEW_ROWS", 0)
+    if not isinstance(tds_or_absence, Absent) and not copies_in_bulk:
+        request.config.stash[GAPS]["bulk copies: the server has none, rows came by INSERT"] += 1
 
 
 @pytest.fixture

@@ -75,6 +75,8 @@ class Server:
             yield urlunsplit(urlsplit(self.url)._replace(path=f"/{name}"))
         finally:
             with SqlServerWitness(self.url) as admin:
+                if not self.is_compatible:  # which drops a database whoever is connected to it
+                    admin.do(f"ALTER DATABASE {quoted(name)} SET SINGLE_USER WITH ROLLBACK IMMEDIATE")
                 admin.do(f"DROP DATABASE {quoted(name)}")
 
 

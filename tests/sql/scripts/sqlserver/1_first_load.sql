@@ -29,8 +29,8 @@ SELECT @answer;
 IF SCHEMA_ID(N'tidegate') IS NULL EXEC(N'CREATE SCHEMA [tidegate]');
 CREATE TABLE [tidegate].[target] ([owner] nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL, [version] int NOT NULL, [at] nvarchar(80) COLLATE Latin1_General_100_BIN2 NOT NULL, PRIMARY KEY CLUSTERED ([owner]));
 SELECT owner FROM [tidegate].[target];
-SELECT DB_NAME() + N' on ' + COALESCE(CONVERT(nvarchar(36), d.group_database_id), @@SERVERNAME,
-                                     CONVERT(nvarchar(128), SERVERPROPERTY('ServerName')))
+SELECT DB_NAME() + N' on ' + CONVERT(nvarchar(36), d.group_database_id),
+       DB_NAME() + N' on ' + COALESCE(@@SERVERNAME, CONVERT(nvarchar(128), SERVERPROPERTY('ServerName')))
 FROM sys.databases AS d WHERE d.name = DB_NAME();
 SELECT CONVERT(varchar(26), CONVERT(datetime2(6), SYSUTCDATETIME()), 121);
 INSERT INTO [tidegate].[target] (owner, version, at) VALUES (N'db on server', 1, N'2024-01-31 07:00:00');
@@ -43,10 +43,10 @@ CREATE TABLE [tidegate].[locks] ([table_name] nvarchar(600) COLLATE Latin1_Gener
 IF SCHEMA_ID(N'tidegate') IS NULL EXEC(N'CREATE SCHEMA [tidegate]');
 CREATE TABLE [tidegate].[ledger] ([table_name] nvarchar(600) COLLATE Latin1_General_100_BIN2 NOT NULL, [value_text] nvarchar(800) COLLATE Latin1_General_100_BIN2 NOT NULL, [generation] int NOT NULL, [kind] nvarchar(40) COLLATE Latin1_General_100_BIN2 NOT NULL, [row_total] bigint NOT NULL, [hash] nvarchar(128) COLLATE Latin1_General_100_BIN2 NOT NULL, [text_columns] nvarchar(max) COLLATE Latin1_General_100_BIN2 NOT NULL, [newest] nvarchar(max) COLLATE Latin1_General_100_BIN2 NULL, [columns] nvarchar(max) COLLATE Latin1_General_100_BIN2 NOT NULL, [columns_id] nvarchar(128) COLLATE Latin1_General_100_BIN2 NOT NULL, [stamp] nvarchar(160) COLLATE Latin1_General_100_BIN2 NOT NULL, [run] nvarchar(128) COLLATE Latin1_General_100_BIN2 NOT NULL, [at] nvarchar(80) COLLATE Latin1_General_100_BIN2 NOT NULL, PRIMARY KEY NONCLUSTERED ([table_name], [value_text], [generation]));
 COMMIT TRANSACTION;
-SELECT DB_NAME() + N' on ' + COALESCE(CONVERT(nvarchar(36), d.group_database_id), @@SERVERNAME,
-                                     CONVERT(nvarchar(128), SERVERPROPERTY('ServerName')))
-FROM sys.databases AS d WHERE d.name = DB_NAME();
 SELECT owner FROM [tidegate].[target];
+SELECT DB_NAME() + N' on ' + CONVERT(nvarchar(36), d.group_database_id),
+       DB_NAME() + N' on ' + COALESCE(@@SERVERNAME, CONVERT(nvarchar(128), SERVERPROPERTY('ServerName')))
+FROM sys.databases AS d WHERE d.name = DB_NAME();
 DECLARE @answer int;
 EXEC @answer = sp_getapplock @Resource = N'tidegate 0123456789abcdef table dbo.trades', @LockMode = N'Exclusive', @LockOwner = N'Session', @LockTimeout = 0, @DbPrincipal = N'public';
 SELECT @answer;
@@ -69,10 +69,10 @@ INSERT INTO [tidegate].[runs] (run, at, report) VALUES (N'r-1', N'2024-01-31 07:
 
 -- at the target: tidegate look
 -- looks into the catalog, as in golden/sqlserver/session_shapes.sql
-SELECT DB_NAME() + N' on ' + COALESCE(CONVERT(nvarchar(36), d.group_database_id), @@SERVERNAME,
-                                     CONVERT(nvarchar(128), SERVERPROPERTY('ServerName')))
-FROM sys.databases AS d WHERE d.name = DB_NAME();
 SELECT owner FROM [tidegate].[target];
+SELECT DB_NAME() + N' on ' + CONVERT(nvarchar(36), d.group_database_id),
+       DB_NAME() + N' on ' + COALESCE(@@SERVERNAME, CONVERT(nvarchar(128), SERVERPROPERTY('ServerName')))
+FROM sys.databases AS d WHERE d.name = DB_NAME();
 SELECT l.value_text, l.generation, l.kind, l.row_total, l.hash, l.text_columns, l.newest, l.columns, l.columns_id, l.stamp, l.run, l.at
 FROM [tidegate].[ledger] AS l
 JOIN (SELECT value_text, max(generation) AS generation FROM [tidegate].[ledger] WHERE table_name = N'dbo.trades'

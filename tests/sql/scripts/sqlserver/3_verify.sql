@@ -20,10 +20,10 @@ IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION; SET TRANSACTION ISOLATION LEVEL READ CO
 
 -- at the target: tidegate look
 -- looks into the catalog, as in golden/sqlserver/session_shapes.sql
-SELECT DB_NAME() + N' on ' + COALESCE(CONVERT(nvarchar(36), d.group_database_id), @@SERVERNAME,
-                                     CONVERT(nvarchar(128), SERVERPROPERTY('ServerName')))
-FROM sys.databases AS d WHERE d.name = DB_NAME();
 SELECT owner FROM [tidegate].[target];
+SELECT DB_NAME() + N' on ' + CONVERT(nvarchar(36), d.group_database_id),
+       DB_NAME() + N' on ' + COALESCE(@@SERVERNAME, CONVERT(nvarchar(128), SERVERPROPERTY('ServerName')))
+FROM sys.databases AS d WHERE d.name = DB_NAME();
 SELECT l.value_text, l.generation, l.kind, l.row_total, l.hash, l.text_columns, l.newest, l.columns, l.columns_id, l.stamp, l.run, l.at
 FROM [tidegate].[ledger] AS l
 JOIN (SELECT value_text, max(generation) AS generation FROM [tidegate].[ledger] WHERE table_name = N'dbo.trades'

@@ -1,8 +1,7 @@
 -- at the source: tidegate look
 -- looks into the catalog, as in golden/sqlserver/session_shapes.sql
 SELECT CONVERT(nvarchar(50), CONVERT(datetime2(3), SYSDATETIME()), 121);
-SELECT CONVERT(nvarchar(50), max([LastModified]), 121), CONVERT(nvarchar(50), max(CASE WHEN [LastModified] <= CONVERT(datetime2(3), N'2024-01-31 07:00:00', 121) THEN [LastModified] END), 121) FROM [dbo].[customers];
-SELECT COUNT_BIG(*), CONVERT(nvarchar(50), max([LastModified]), 121) FROM [dbo].[customers] WHERE [LastModified] IS NOT NULL AND [LastModified] >= CONVERT(datetime2(3), N'2024-01-31 07:00:00', 121);
+SELECT CONVERT(nvarchar(50), max([LastModified]), 121), CONVERT(nvarchar(50), max(CASE WHEN [LastModified] <= CONVERT(datetime2(3), N'2024-01-31 07:00:00', 121) THEN [LastModified] END), 121), COUNT_BIG(CASE WHEN [LastModified] IS NOT NULL AND [LastModified] >= CONVERT(datetime2(3), N'2024-01-31 07:00:00', 121) THEN 1 END) FROM [dbo].[customers];
 SELECT COUNT_BIG(*) FROM [dbo].[customers] WHERE [LastModified] IS NULL;
 
 -- at the source: tidegate land
@@ -16,10 +15,10 @@ IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION; SET TRANSACTION ISOLATION LEVEL READ CO
 
 -- at the target: tidegate run
 -- looks into the catalog, as in golden/sqlserver/session_shapes.sql
-SELECT DB_NAME() + N' on ' + COALESCE(CONVERT(nvarchar(36), d.group_database_id), @@SERVERNAME,
-                                     CONVERT(nvarchar(128), SERVERPROPERTY('ServerName')))
-FROM sys.databases AS d WHERE d.name = DB_NAME();
 SELECT owner FROM [tidegate].[target];
+SELECT DB_NAME() + N' on ' + CONVERT(nvarchar(36), d.group_database_id),
+       DB_NAME() + N' on ' + COALESCE(@@SERVERNAME, CONVERT(nvarchar(128), SERVERPROPERTY('ServerName')))
+FROM sys.databases AS d WHERE d.name = DB_NAME();
 DECLARE @answer int;
 EXEC @answer = sp_getapplock @Resource = N'tidegate 0123456789abcdef table dbo.customers', @LockMode = N'Exclusive', @LockOwner = N'Session', @LockTimeout = 0, @DbPrincipal = N'public';
 SELECT @answer;
@@ -32,10 +31,10 @@ INSERT INTO [tidegate].[runs] (run, at, report) VALUES (N'r-1', N'2024-01-31 07:
 
 -- at the target: tidegate look
 -- looks into the catalog, as in golden/sqlserver/session_shapes.sql
-SELECT DB_NAME() + N' on ' + COALESCE(CONVERT(nvarchar(36), d.group_database_id), @@SERVERNAME,
-                                     CONVERT(nvarchar(128), SERVERPROPERTY('ServerName')))
-FROM sys.databases AS d WHERE d.name = DB_NAME();
 SELECT owner FROM [tidegate].[target];
+SELECT DB_NAME() + N' on ' + CONVERT(nvarchar(36), d.group_database_id),
+       DB_NAME() + N' on ' + COALESCE(@@SERVERNAME, CONVERT(nvarchar(128), SERVERPROPERTY('ServerName')))
+FROM sys.databases AS d WHERE d.name = DB_NAME();
 SELECT l.value_text, l.generation, l.kind, l.row_total, l.hash, l.text_columns, l.newest, l.columns, l.columns_id, l.stamp, l.run, l.at
 FROM [tidegate].[ledger] AS l
 JOIN (SELECT value_text, max(generation) AS generation FROM [tidegate].[ledger] WHERE table_name = N'dbo.customers'
