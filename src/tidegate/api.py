@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from tidegate._version import __version__
 from tidegate.config import Project, load_project
 from tidegate.errors import ConfigError, RunFailed
+from tidegate.interfaces import Database
 from tidegate.lakes.parquet import ParquetLake
 from tidegate.model.description import Section
 from tidegate.model.evidence import PartitionEvidence
@@ -33,6 +34,7 @@ from tidegate.ops.init import propose_file
 from tidegate.plugins import database
 from tidegate.runs.executor import Executor, Places
 from tidegate.runs.frames import land_versions, take_back
+from tidegate.runs.kinds import kind_of
 from tidegate.runs.listener import Boundary, Listener
 from tidegate.runs.planned import as_plan
 from tidegate.runs.status import status_of
@@ -181,14 +183,16 @@ class Tidegate:
         return describe(self._places, self._chosen([table])[0])
 
     def grants(self) -> dict[str, list[str]]:
-        """The statements that give the logins of `source` and `target` the rights that they need, and no more."""
+        """The statements that give the logins of `source` and `target` the rights that they need, and no more; as
+        comments, what some may want besides."""
         source, target = self._places.source, self._places.target
         tables = self._places.project.tables.values()
+        written = {table.target_table.within(target.default_schema): kind_of(table).updates for table in tables}
         reads = source.grants_to_read([table.source_table.within(source.default_schema) for table in tables])
-        writes = target.grants_to_write([table.target_table.within(target.default_schema) for table in tables])
+        writes = target.grants_to_write(list(written), {name for name, updates in written.items() if updates})
         return {
-            "source": [source.text_of(statement) for statement in reads],
-            "target": [target.text_of(statement) for statement in writes],
+            "source": [*map(source.text_of, reads), *_besides(source, writes=False)],
+            "target": [*map(target.text_of, writes), *_besides(target, writes=True)],
         }
 
     def history(self, last: int = 20) -> list[dict[str, Any]]:
@@ -271,6 +275,10 @@ class Tidegate:
             problem.report = report
             raise problem
         return report
+
+
+def _besides(database: Database, *, writes: bool) -> list[str]:
+    return [f"-- {what}: {database.text_of(one)}" for what, one in database.grants_besides(writes=writes).items()]
 
 
 class TableSync:

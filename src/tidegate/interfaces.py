@@ -4,7 +4,7 @@ are found by name in their folders in the same way (`plugins.py`)."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -157,9 +157,14 @@ class Database(ABC):
         rights of their own."""
         return []
 
-    def grants_to_write(self, tables: Sequence[TableName]) -> list[Sql]:
-        """The same for a target: the tables, which may not exist yet, and those of Tidegate's own."""
+    def grants_to_write(self, tables: Sequence[TableName], updated: Collection[TableName]) -> list[Sql]:
+        """The same for a target: the tables, which may not exist yet, and those of Tidegate's own. Rows of those that
+        are `updated` are changed in place, of others only deleted and inserted."""
         return []
+
+    def grants_besides(self, *, writes: bool) -> dict[str, Sql]:
+        """What a login can do without, by what it would be good for."""
+        return {}
 
     def text_of(self, statement: Sql) -> str:
         """The statement as the server gets it."""

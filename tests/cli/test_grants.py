@@ -15,6 +15,7 @@ target: {target}
 lake: ./lake
 tables:
   daily: {{kind: partition, partition_column: cob, source_table: sales.daily}}
+  codes: {{kind: static}}
 """
 SQLSERVER = "sqlserver://o'neil:x@nowhere/prod"
 POSTGRESQL = "postgresql://loader:x@nowhere/uat"
@@ -31,14 +32,24 @@ def granted(tmp_path: Path, source: str, target: str) -> dict[str, list[str]]:
 
 def test_sql_server_to_sql_server(tmp_path: Path):
     assert granted(tmp_path, SQLSERVER, SQLSERVER.replace("prod", "uat")) == {
-        "source": ["GRANT SELECT, VIEW DEFINITION ON OBJECT::[sales].[daily] TO [o'neil]"],
+        "source": [
+            "GRANT SELECT, VIEW DEFINITION ON OBJECT::[sales].[daily] TO [o'neil]",
+            "GRANT SELECT, VIEW DEFINITION ON OBJECT::[dbo].[codes] TO [o'neil]",
+            "-- to be sure that no policy or foreign key is hidden from it: GRANT VIEW DEFINITION TO [o'neil]",
+            "-- to copy masked columns as they are: GRANT UNMASK TO [o'neil]",
+        ],
         "target": [
             "IF SCHEMA_ID(N'tidegate') IS NULL EXEC(N'CREATE SCHEMA [tidegate]')",
             "GRANT SELECT, INSERT, UPDATE, DELETE, ALTER ON SCHEMA::[tidegate] TO [o'neil]",
             "GRANT CREATE TABLE TO [o'neil]",
             "IF OBJECT_ID(N'[dbo].[daily]') IS NOT NULL"
-            " GRANT SELECT, INSERT, UPDATE, DELETE, ALTER ON OBJECT::[dbo].[daily] TO [o'neil]"
+            " GRANT SELECT, INSERT, DELETE, ALTER ON OBJECT::[dbo].[daily] TO [o'neil]"
+            " ELSE GRANT SELECT, INSERT, DELETE, ALTER ON SCHEMA::[dbo] TO [o'neil]",
+            "IF OBJECT_ID(N'[dbo].[codes]') IS NOT NULL"
+            " GRANT SELECT, INSERT, UPDATE, DELETE, ALTER ON OBJECT::[dbo].[codes] TO [o'neil]"
             " ELSE GRANT SELECT, INSERT, UPDATE, DELETE, ALTER ON SCHEMA::[dbo] TO [o'neil]",
+            "-- to be sure that no policy or foreign key is hidden from it: GRANT VIEW DEFINITION TO [o'neil]",
+            "-- to be told of the room in the log: GRANT VIEW DATABASE STATE TO [o'neil]",
         ],
     }
 
@@ -46,8 +57,10 @@ def test_sql_server_to_sql_server(tmp_path: Path):
 def test_postgresql_to_mysql(tmp_path: Path):
     assert granted(tmp_path, POSTGRESQL, MYSQL) == {
         "source": [
+            'GRANT USAGE ON SCHEMA "public" TO "loader"',
             'GRANT USAGE ON SCHEMA "sales" TO "loader"',
             'GRANT SELECT ON "sales"."daily" TO "loader"',
+            'GRANT SELECT ON "public"."codes" TO "loader"',
         ],
         "target": [
             "GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, CREATE TEMPORARY TABLES, ALTER, INDEX, TRIGGER"
@@ -58,11 +71,15 @@ def test_postgresql_to_mysql(tmp_path: Path):
 
 def test_mysql_to_postgresql(tmp_path: Path):
     assert granted(tmp_path, MYSQL, POSTGRESQL) == {
-        "source": ["GRANT SELECT, SHOW VIEW, TRIGGER ON `sales`.`daily` TO 'loader'"],
+        "source": [
+            "GRANT SELECT, SHOW VIEW, TRIGGER ON `sales`.`daily` TO 'loader'",
+            "GRANT SELECT, SHOW VIEW, TRIGGER ON `uat`.`codes` TO 'loader'",
+        ],
         "target": [
             'GRANT CREATE, TEMPORARY ON DATABASE "uat" TO "loader"',
             'GRANT USAGE, CREATE ON SCHEMA "public" TO "loader"',
-            'GRANT SELECT, INSERT, UPDATE, DELETE ON "public"."daily" TO "loader"',
+            'GRANT SELECT, INSERT, DELETE ON "public"."daily" TO "loader"',
+            'GRANT SELECT, INSERT, UPDATE, DELETE ON "public"."codes" TO "loader"',
         ],
     }
 
@@ -73,5 +90,5 @@ def test_as_text_it_is_a_script(tmp_path: Path):
 
     script = CliRunner().invoke(main, ["grants", "-c", str(path)]).output
 
-    assert script.splitlines()[:2] == ["-- source", 'GRANT USAGE ON SCHEMA "sales" TO "loader";']
-    assert script.splitlines()[3] == "-- target"
+    assert script.splitlines()[:2] == ["-- source", 'GRANT USAGE ON SCHEMA "public" TO "loader";']
+    assert script.splitlines()[5] == "-- target"

@@ -113,6 +113,13 @@ SQLSERVER: dict[str, Statement] = {
     "mark_window_of_row_versions": Statement(
         lambda session: session.query(marks.tail(ODD, typed("rv", "timestamp"), Value.of(2001, Kind.INTEGER)))
     ),
+    "grants_besides": Statement(
+        lambda session: [
+            session.execute(one)
+            for writes in (False, True)
+            for one in session.database.grants_besides(writes=writes).values()
+        ]
+    ),
     "session_room": Statement(
         lambda session: session.room(),
         answers={"dm_db_log_space_usage": [("FULL", 1024, 100)], "database_files": [(4096, 1000, 1)]},

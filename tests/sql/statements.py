@@ -45,6 +45,7 @@ def column(name: str, holds: Type, *, nullable: bool = True) -> Column:
 
 
 ODD = TableName("sales", 'odd "orders" `of` [x] {y} 100%')
+ANOTHER = TableName("sales", "daily")
 COBID = column("cobid", Type("int32"), nullable=False)
 NOTE = column('it\'s a "note"', Type("string", 20))
 CODE = column("code", Type("string", 20), nullable=False)
@@ -288,7 +289,7 @@ SHARED: dict[str, Statement] = {
         lambda session: [session.execute(one) for one in session.database.grants_to_read([ODD])]
     ),
     "grants_to_write": Statement(
-        lambda session: [session.execute(one) for one in session.database.grants_to_write([ODD])]
+        lambda session: [session.execute(one) for one in session.database.grants_to_write([ODD, ANOTHER], [ODD])]
     ),
     # The ledger
     "ledger_create": Statement(lambda session: Ledger(session).create()),

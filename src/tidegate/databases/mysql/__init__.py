@@ -12,7 +12,7 @@ import socket
 import ssl
 import uuid
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -142,7 +142,7 @@ class Mysql(Database):
     def grants_to_read(self, tables: Sequence[TableName]) -> list[Sql]:
         return [self._grant("SELECT, SHOW VIEW, TRIGGER", Name.of(table)) for table in tables]
 
-    def grants_to_write(self, tables: Sequence[TableName]) -> list[Sql]:
+    def grants_to_write(self, tables: Sequence[TableName], updated: Collection[TableName]) -> list[Sql]:
         """On the database, since a right to a table alone cannot create one."""
         rights = "SELECT, INSERT, UPDATE, DELETE, CREATE, CREATE TEMPORARY TABLES, ALTER, INDEX, TRIGGER"
         return [self._grant(rights, sql("{database}.*", database=Name.of(self.connection.database)))]

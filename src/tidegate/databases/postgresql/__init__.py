@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import socket
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from tidegate.databases.postgresql import types
@@ -119,7 +119,7 @@ class Postgresql(Database):
             *(sql("GRANT SELECT ON {table} TO {login}", table=Name.of(one), login=login) for one in tables),
         ]
 
-    def grants_to_write(self, tables: Sequence[TableName]) -> list[Sql]:
+    def grants_to_write(self, tables: Sequence[TableName], updated: Collection[TableName]) -> list[Sql]:
         """Of a table that it creates a login is the owner; one that was there must belong to it to be altered."""
         login = Name.of(self.connection.user or "the_login")
         schemas = sorted({table.schema for table in tables})
@@ -134,7 +134,12 @@ class Postgresql(Database):
                 for one in schemas
             ),
             *(
-                sql("GRANT SELECT, INSERT, UPDATE, DELETE ON {table} TO {login}", table=Name.of(one), login=login)
+                sql(
+                    "GRANT {rights} ON {table} TO {login}",
+                    rights=raw("SELECT, INSERT, UPDATE, DELETE" if one in updated else "SELECT, INSERT, DELETE"),
+                    table=Name.of(one),
+                    login=login,
+                )
                 for one in tables
             ),
         ]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import uuid
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from tidegate.databases.sqlserver import types
 from tidegate.databases.sqlserver.dialect import DIALECT
@@ -49,6 +49,7 @@ _NUMBERS = (
     {"smallmoney", "money"},
 )
 """Types that become each other without a loss."""
+_REPLACES, _CHANGES = "SELECT, INSERT, DELETE, ALTER", "SELECT, INSERT, UPDATE, DELETE, ALTER"
 
 
 class SqlServer(Database):
@@ -201,18 +202,17 @@ class SqlServer(Database):
     def grants_to_read(self, tables: Sequence[TableName]) -> list[Sql]:
         return [self._grant("SELECT, VIEW DEFINITION", table) for table in tables]
 
-    def grants_to_write(self, tables: Sequence[TableName]) -> list[Sql]:
+    def grants_to_write(self, tables: Sequence[TableName], updated: Collection[TableName]) -> list[Sql]:
         """ALTER lets a load keep the numbers of an identity column and follow a source that grew."""
-        login, own = Name.of(self.connection.user or "the_login"), Name.of(self.own_table("").schema)
+        login, own = self._grantee, Name.of(self.own_table("").schema)
         schemas = sorted({table.schema for table in tables})
-        rights = raw("SELECT, INSERT, UPDATE, DELETE, ALTER")
         return [
             *(
                 one
                 for schema in (self.own_table("").schema, *schemas)
                 for one in self.create_schema(TableName(schema, ""))
             ),
-            sql("GRANT {rights} ON SCHEMA::{own} TO {login}", rights=rights, own=own, login=login),
+            sql("GRANT {rights} ON SCHEMA::{own} TO {login}", rights=raw(_CHANGES), own=own, login=login),
             sql("GRANT CREATE TABLE TO {login}", login=login),
             *(
                 # What a login creates belongs to the owner of the schema, not to the login.
@@ -220,7 +220,7 @@ class SqlServer(Database):
                     "IF OBJECT_ID({name}) IS NOT NULL GRANT {rights} ON OBJECT::{table} TO {login}"
                     " ELSE GRANT {rights} ON SCHEMA::{schema} TO {login}",
                     name=Literal(self.text_of(sql("{table}", table=Name.of(table)))),
-                    rights=rights,
+                    rights=raw(_CHANGES if table in updated else _REPLACES),
                     table=Name.of(table),
                     schema=Name.of(table.schema),
                     login=login,
@@ -229,12 +229,25 @@ class SqlServer(Database):
             ),
         ]
 
+    def grants_besides(self, *, writes: bool) -> dict[str, Sql]:
+        sees = "to be sure that no policy or foreign key is hidden from it"
+        more = "to be told of the room in the log" if writes else "to copy masked columns as they are"
+        right = raw("VIEW DATABASE STATE" if writes else "UNMASK")
+        return {
+            sees: sql("GRANT VIEW DEFINITION TO {login}", login=self._grantee),
+            more: sql("GRANT {right} TO {login}", right=right, login=self._grantee),
+        }
+
+    @property
+    def _grantee(self) -> Name:
+        return Name.of(self.connection.user or "the_login")
+
     def _grant(self, rights: str, table: TableName) -> Sql:
         return sql(
             "GRANT {rights} ON OBJECT::{table} TO {login}",
             rights=raw(rights),
             table=Name.of(table),
-            login=Name.of(self.connection.user or "the_login"),
+            login=self._grantee,
         )
 
     def add_column(self, table: TableName, column: Column) -> Sql:

@@ -52,6 +52,9 @@ class TableKind(ABC):
     known_by_stamp: ClassVar[bool] = True
     """Whether the ledger knows its files by their stamps, so that footers need not be read."""
 
+    updates: ClassVar[bool] = True
+    """Whether rows of the target are changed in place."""
+
     one_at_a_time: ClassVar[bool] = False
     """Whether the loads of one table follow on one another, in the plan's order."""
 

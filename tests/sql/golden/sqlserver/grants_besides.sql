@@ -1,0 +1,4 @@
+GRANT VIEW DEFINITION TO [the_login];
+GRANT UNMASK TO [the_login];
+GRANT VIEW DEFINITION TO [the_login];
+GRANT VIEW DATABASE STATE TO [the_login];
