@@ -19,7 +19,7 @@ from tidegate.interfaces import Database, Feature, Session
 from tidegate.model.columns import Column
 from tidegate.model.names import TableName
 from tidegate.model.values import Kind
-from tidegate.sql.text import Name, Part, Sql, names, raw, sql
+from tidegate.sql.text import Literal, Name, Part, Sql, names, raw, sql
 
 LONGEST_NAME = 63
 
@@ -133,16 +133,16 @@ class Postgresql(Database):
                 sql("GRANT USAGE, CREATE ON SCHEMA {schema} TO {login}", schema=Name.of(one), login=login)
                 for one in schemas
             ),
-            *(
-                sql(
-                    "GRANT {rights} ON {table} TO {login}",
-                    rights=raw("SELECT, INSERT, UPDATE, DELETE" if one in updated else "SELECT, INSERT, DELETE"),
-                    table=Name.of(one),
-                    login=login,
-                )
-                for one in tables
-            ),
+            *(self._grant_if_there(table, login, updates=table in updated) for table in tables),
         ]
+
+    def _grant_if_there(self, table: TableName, login: Name, *, updates: bool) -> Sql:
+        """A table that is created later belongs to whoever creates it."""
+        rights = raw("SELECT, INSERT, UPDATE, DELETE" if updates else "SELECT, INSERT, DELETE")
+        grant = sql("GRANT {rights} ON {table} TO {login}", rights=rights, table=Name.of(table), login=login)
+        name = Literal(self.text_of(sql("{table}", table=Name.of(table))))
+        body = sql("BEGIN IF to_regclass({name}) IS NOT NULL THEN {grant}; END IF; END", name=name, grant=grant)
+        return sql("DO {body}", body=Literal(self.text_of(body)))
 
     def add_column(self, table: TableName, column: Column) -> Sql:
         return sql(
