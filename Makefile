@@ -43,7 +43,7 @@ test-quick: $(STAMP) ## Run the tests that need no Spark
 
 test-sqlserver: $(STAMP) ## Run what needs SQL Server against a real one in a container (or TIDEGATE_TEST_SQLSERVER)
 	@test -n "$$TIDEGATE_TEST_SQLSERVER" || docker compose up --detach --wait sqlserver
-	TIDEGATE_TEST_SQLSERVER="$${TIDEGATE_TEST_SQLSERVER:-$(LOCAL_SQLSERVER)}" $(BIN)/python -m pytest $(AT_ONCE) $(NEED_SQLSERVER)
+	TIDEGATE_ALL_PAIRS=1 TIDEGATE_TEST_SQLSERVER="$${TIDEGATE_TEST_SQLSERVER:-$(LOCAL_SQLSERVER)}" $(BIN)/python -m pytest $(AT_ONCE) $(NEED_SQLSERVER)
 
 bench: $(STAMP) ## Measure Tidegate beside other tools, every case; takes hours
 	PYTHONPATH=tests:. $(BIN)/python -m bench

@@ -110,6 +110,9 @@ SQLSERVER: dict[str, Statement] = {
     "mark_clock_of_row_versions": Statement(
         lambda session: session.query(session.database.clock(typed("rv", "timestamp")))
     ),
+    "mark_clock_of_ticks": Statement(
+        lambda session: session.query(session.database.clock(typed("changed", "datetime")))
+    ),
     "mark_window_of_row_versions": Statement(
         lambda session: session.query(marks.tail(ODD, typed("rv", "timestamp"), Value.of(2001, Kind.INTEGER)))
     ),

@@ -49,6 +49,7 @@ PAIRS = [
     ("sqlserver", "postgresql"),
     ("postgresql", "sqlserver"),
     ("mysql", "sqlserver"),
+    ("sqlserver", "mysql"),
 ]
 CASES = ["published", "task about to commit", "task committed"]
 

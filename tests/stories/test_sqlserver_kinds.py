@@ -13,6 +13,7 @@ import pymssql
 import pytest
 
 from conformance.servers.postgresql import Absent
+from kit.pairs import ALL_ARE_ASKED_FOR
 from kit.project import database_on
 from kit.sides import ask
 from kit.sqlserver_witness import login
@@ -26,7 +27,9 @@ from stories.test_made_versions import (
     test_without_a_mark_the_whole_source_is_compared,
 )
 from stories.test_scd2 import (
+    CREATE,
     Dimension,
+    test_a_large_batch_can_go_in_several_transactions,
     test_a_late_version_is_seen_although_another_left_meanwhile,
     test_a_mark_in_the_future_hides_nothing,
     test_an_entity_that_was_closed_stays_closed,
@@ -36,6 +39,7 @@ from stories.test_scd2 import (
     test_versions_come_and_supersede_others,
     test_versions_that_are_updated_in_place_have_a_key_of_their_own,
     test_what_is_lost_heals,
+    test_what_is_lost_heals_in_the_run_that_brings_news,
 )
 from stories.test_sqlserver import server
 from stories.test_static import (
@@ -47,12 +51,15 @@ from stories.test_static import (
     test_without_a_key_the_whole_table_is_replaced,
     test_without_deletes_the_source_is_contained,
 )
+from tidegate.databases.sqlserver import SqlServer
+from tidegate.sql.text import sql
 
 __all__ = [
     "server",
     "test_a_change_makes_a_version_and_a_touch_does_not",
     "test_a_file_that_comes_late_changes_nothing",
     "test_a_history_that_was_lost_is_made_again_from_the_lake",
+    "test_a_large_batch_can_go_in_several_transactions",
     "test_a_late_version_is_seen_although_another_left_meanwhile",
     "test_a_mark_in_the_future_hides_nothing",
     "test_a_tester_is_told_about_and_restored_on_command",
@@ -64,6 +71,7 @@ __all__ = [
     "test_versions_come_and_supersede_others",
     "test_versions_that_are_updated_in_place_have_a_key_of_their_own",
     "test_what_is_lost_heals",
+    "test_what_is_lost_heals_in_the_run_that_brings_news",
     "test_what_others_refer_to_never_leaves",
     "test_what_the_target_lost_comes_back",
     "test_with_a_mark_all_keys_are_compared",
@@ -71,7 +79,7 @@ __all__ = [
     "test_without_a_mark_the_whole_source_is_compared",
     "test_without_deletes_the_source_is_contained",
 ]
-pytestmark = [pytest.mark.postgres, pytest.mark.spark]
+pytestmark = [pytest.mark.postgres, pytest.mark.mysql, pytest.mark.spark]
 
 ROW_VERSIONS = (
     "CREATE TABLE customers (id int NOT NULL, region varchar(5) NOT NULL, name varchar(40),"
@@ -81,7 +89,12 @@ COMES = (
     "INSERT INTO customers (id, region, name, lastmodified, islatest)"
     " VALUES (%s, 'EU', 'x', CONVERT(datetime2(6), '2024-01-31 10:00:00', 121), 1)"
 )
-PAIRS = [("sqlserver", "sqlserver"), ("sqlserver", "postgresql"), ("postgresql", "sqlserver")]
+PAIRS = [
+    ("sqlserver", "sqlserver"),
+    ("sqlserver", "postgresql"),
+    ("postgresql", "sqlserver"),
+    *([("sqlserver", "mysql"), ("mysql", "sqlserver")] if ALL_ARE_ASKED_FOR else []),
+]
 Database = Callable[[str], str]
 
 
@@ -93,7 +106,9 @@ def database(server: Any, request: pytest.FixtureRequest):
         pytest.skip(str(server))
 
     def place(kind: str) -> AbstractContextManager[str]:
-        return server.database() if kind == "sqlserver" else database_on(request.getfixturevalue("postgres"))
+        if kind == "sqlserver":
+            return server.database()
+        return database_on(request.getfixturevalue({"mysql": "mariadb", "postgresql": "postgres"}[kind]))
 
     with ExitStack() as opened:
         yield lambda kind: opened.enter_context(place(kind))
@@ -123,25 +138,31 @@ def plain(database: Database, request: pytest.FixtureRequest, tmp_path) -> Plain
     return made
 
 
+@pytest.fixture
+def counted(database: Database, request: pytest.FixtureRequest, tmp_path) -> Callable[[str], Dimension]:
+    """A dimension whose mark is a row version, with one version in it."""
+
+    def made(target: str) -> Dimension:
+        settings = {"business_keys": ["id", "region"], "mark_column": "rv"}
+        spark = request.getfixturevalue("spark")
+        dimension = Dimension(database("sqlserver"), database(target), tmp_path / "lake", spark, settings)
+        try:
+            ask(dimension.source, "SELECT MIN_ACTIVE_ROWVERSION()")
+        except pymssql.Error:
+            missing = "MIN_ACTIVE_ROWVERSION: a compatible server has none"
+            request.config.stash[GAPS][missing] += 1
+            pytest.skip(missing)
+        dimension.in_source(ROW_VERSIONS)
+        dimension.in_source(COMES, 1)
+        dimension.run()
+        return dimension
+
+    return made
+
+
 @pytest.mark.parametrize("target", ["sqlserver", "postgresql"])
-def test_a_row_version_that_commits_late_is_not_missed(database: Database, target: str, request, tmp_path):
-    dimension = Dimension(
-        database("sqlserver"),
-        database(target),
-        tmp_path / "lake",
-        request.getfixturevalue("spark"),
-        {"business_keys": ["id", "region"], "mark_column": "rv"},
-    )
-    try:
-        ask(dimension.source, "SELECT MIN_ACTIVE_ROWVERSION()")
-    except pymssql.Error:
-        missing = "MIN_ACTIVE_ROWVERSION: a compatible server has none"
-        request.config.stash[GAPS][missing] += 1
-        pytest.skip(missing)
-    dimension.in_source("DROP TABLE IF EXISTS customers")
-    dimension.in_source(ROW_VERSIONS)
-    dimension.in_source(COMES, 1)
-    dimension.run()
+def test_a_row_version_that_commits_late_is_not_missed(counted: Callable[[str], Dimension], target: str):
+    dimension = counted(target)
     with closing(pymssql.connect(**login(dimension.source))) as slow, slow.cursor() as cursor:
         cursor.execute(COMES, (2,))
         dimension.in_source(COMES, 3)
@@ -152,3 +173,35 @@ def test_a_row_version_that_commits_late_is_not_missed(database: Database, targe
 
     dimension.assert_equal()
     assert [row[0] for row in dimension.held(dimension.target)] == [1, 2, 3]
+
+
+def test_a_source_that_was_restored_is_read_anew(counted: Callable[[str], Dimension], monkeypatch: pytest.MonkeyPatch):
+    """Its row versions count from lower than before: here only their clock does."""
+    dimension = counted("sqlserver")
+    dimension.in_source(COMES, 2)
+    with monkeypatch.context() as restored:
+        restored.setattr(SqlServer, "clock", lambda database, mark: sql("SELECT N'1'"))
+        assert dimension.run().steps[0].why.startswith("the source was restored")
+    dimension.in_source(COMES, 3)
+    dimension.run()
+
+    dimension.assert_equal()
+    assert [row[0] for row in dimension.held(dimension.target)] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("moment", ["datetime", "smalldatetime", "datetime2(0)", "datetime2(7)"])
+def test_a_mark_is_a_moment_of_any_precision(database: Database, moment: str, request: pytest.FixtureRequest, tmp_path):
+    spark = request.getfixturevalue("spark")
+    dimension = Dimension(database("sqlserver"), database("sqlserver"), tmp_path / "lake", spark)
+    dimension.in_source(CREATE.format(moment=moment, truth="bit"))
+    dimension.came(1, 100, "first")
+    dimension.run()
+    dimension.came(1, 20, "second")
+    dimension.came(2, 20, "at the same mark")
+    dimension.run()
+    dimension.came(3, 20, "at that mark, too")
+    dimension.run()
+
+    dimension.assert_equal()
+    assert len(dimension.held(dimension.target)) == 4
+    assert dimension.run().outcome == "nothing to do"

@@ -118,7 +118,8 @@ class SqlServer(Database):
             return sql("SELECT CONVERT(nvarchar(20), CONVERT(bigint, MIN_ACTIVE_ROWVERSION()) - 1)")
         if mark.holds.family not in ("timestamp", "ticks", "minutes", "date"):
             return None
-        now = sql("CONVERT({type}, SYSDATETIME())", type=raw(mark.type))
+        there = raw("GETDATE()" if mark.holds.family == "ticks" else "SYSDATETIME()")
+        now = sql("CONVERT({type}, {there})", type=raw(mark.type), there=there)
         return sql("SELECT {now}", now=AsText(now, mark.type))
 
     def declare(self, column: Column) -> Column:
