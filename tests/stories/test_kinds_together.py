@@ -22,7 +22,10 @@ from kit.pairs import ALL_ARE_ASKED_FOR, BOTH_WAYS, EVERY_PAIR, pairs
 from kit.project import child, database_on
 from kit.sides import ask
 from tidegate import Tidegate
+from tidegate.databases.postgresql.session import PostgresqlSession
 from tidegate.errors import RunFailed
+from tidegate.model.plan import Notice
+from tidegate.runs import planner
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -179,6 +182,19 @@ def test_more_rows_than_a_transaction_may_bring_are_refused_by_the_plan(shops: C
     tables["customers"] |= {"max_apply_rows": 7, "batch_size": 7}
     plan = Tidegate(**{**shop.configuration(), "tables": tables, "spark": shop.spark}).plan()
     assert [name for name, _ in plan.failures] == ["sales"]
+
+
+def test_the_room_that_a_server_has_is_told_before_a_large_load(
+    shops: Callable[[str, str], Shop], monkeypatch: pytest.MonkeyPatch
+):
+    """PostgreSQL tells of none, so that what it would tell is made up; a load is large here from 30 rows on."""
+    shop = shops("postgresql", "postgresql")
+    monkeypatch.setattr(planner, "LARGE_LOAD", 30)
+    monkeypatch.setattr(PostgresqlSession, "room", lambda session: "its log has room for 7 MiB")
+    plan = shop.tidegate().plan()
+    told = {table.table: [step.text for step in table.steps if isinstance(step, Notice)] for table in plan.tables}
+    assert "30 rows come in one transaction; its log has room for 7 MiB" in told["sales"]
+    assert not any("7 MiB" in text for text in told["currencies"])
 
 
 @pytest.mark.slow
