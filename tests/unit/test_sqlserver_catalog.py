@@ -236,6 +236,6 @@ def test_a_table_without_a_word_on_rights_may_not_be_read():
     ],
 )
 def test_how_the_server_partitions_a_table_is_told(function: tuple[object, ...], told: str):
-    (remark, *others) = layout.remarks([function], [(7, "ix_name"), (8, "ix_other")])[7]
+    (remark, *others) = layout.remarks([function], [("ix_name", "PRIMARY", 7), ("ix_other", "PRIMARY", 8)])[7]
     assert told in remark
     assert others == ["its index ix_name is not aligned with its partitions"]

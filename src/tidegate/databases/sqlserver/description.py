@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tidegate.databases.sqlserver.catalog import Abilities
-from tidegate.databases.sqlserver.layout import bound
+from tidegate.databases.sqlserver.layout import NOT_ALIGNED, bound
 from tidegate.errors import DatabaseError, Transient
 from tidegate.model.description import Section
 from tidegate.sql.text import Literal, Part, Sql, sql
@@ -34,7 +34,13 @@ class Question:
     text: str
 
     def of(self, table: int) -> Sql:
-        holes: dict[str, Part] = {"table": Literal(table), "low": bound("low"), "high": bound("high")}
+        number = Literal(table)
+        holes: dict[str, Part | list[Part]] = {
+            "table": number,
+            "tables": [number],
+            "low": bound("low"),
+            "high": bound("high"),
+        }
         return sql(self.text.strip(), **{name: hole for name, hole in holes.items() if f"{{{name}}}" in self.text})
 
     def answered(self, rows: list[Any]) -> Section:
@@ -195,24 +201,7 @@ ORDER BY i.index_id, p.partition_number
 """,
 )
 _NOT_ALIGNED = Question(
-    "indexes that may keep partitions from being switched",
-    ("index", "lies in"),
-    (),
-    """
-SELECT i.name, s.name
-FROM sys.indexes AS i
-JOIN sys.data_spaces AS s ON s.data_space_id = i.data_space_id
-JOIN sys.indexes AS base ON base.object_id = i.object_id AND base.index_id IN (0, 1)
-JOIN sys.partition_schemes AS on_base ON on_base.data_space_id = base.data_space_id
-LEFT JOIN sys.index_columns AS by_base
-  ON by_base.object_id = base.object_id AND by_base.index_id = base.index_id AND by_base.partition_ordinal = 1
-LEFT JOIN sys.partition_schemes AS ps ON ps.data_space_id = i.data_space_id
-LEFT JOIN sys.index_columns AS by_own
-  ON by_own.object_id = i.object_id AND by_own.index_id = i.index_id AND by_own.partition_ordinal = 1
-WHERE i.object_id = {table} AND i.index_id > 1 AND i.is_disabled = 0 AND i.is_hypothetical = 0
-  AND (ps.function_id IS NULL OR ps.function_id <> on_base.function_id OR by_own.column_id <> by_base.column_id)
-ORDER BY i.index_id
-""",
+    "indexes that may keep partitions from being switched", ("index", "lies in"), ("of object {}",), NOT_ALIGNED
 )
 _CHECKS = Question(
     "check constraints",

@@ -41,9 +41,10 @@ CASE WHEN {boundary} IS NOT NULL AND {value} IS NULL THEN N'(null)'
      THEN CONVERT(nvarchar(60), CONVERT(money, {value}), 2)
      ELSE CONVERT(nvarchar(4000), {value}, 126) END
 """
-_NOT_ALIGNED = """
-SELECT i.object_id, i.name
+NOT_ALIGNED = """
+SELECT i.name, s.name, i.object_id
 FROM sys.indexes AS i
+JOIN sys.data_spaces AS s ON s.data_space_id = i.data_space_id
 JOIN sys.indexes AS base ON base.object_id = i.object_id AND base.index_id IN (0, 1)
 JOIN sys.partition_schemes AS on_base ON on_base.data_space_id = base.data_space_id
 LEFT JOIN sys.index_columns AS by_base
@@ -59,7 +60,7 @@ ORDER BY i.object_id, i.index_id
 
 def questions(tables: Iterable[int]) -> list[Sql]:
     numbers = [Literal(number) for number in sorted(tables)]
-    return [sql(_FUNCTIONS.strip(), last=bound("v"), tables=numbers), sql(_NOT_ALIGNED.strip(), tables=numbers)]
+    return [sql(_FUNCTIONS.strip(), last=bound("v"), tables=numbers), sql(NOT_ALIGNED.strip(), tables=numbers)]
 
 
 def bound(values: str) -> Sql:
@@ -74,7 +75,7 @@ def remarks(functions: Sequence[Any], not_aligned: Sequence[Any]) -> dict[int, t
             _told(name, bool(is_right), int(partitions), column, last, int(rows or 0), compression),
             *(
                 f"its index {index} is not aligned with its partitions"
-                for table, index in not_aligned
+                for index, _, table in not_aligned
                 if table == number
             ),
         )

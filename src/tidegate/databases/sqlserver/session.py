@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 import mssql_python
 
-from tidegate.databases.sqlserver import catalog, description, layout
+from tidegate.databases.sqlserver import catalog, layout
 from tidegate.databases.sqlserver.dialect import DIALECT
 from tidegate.databases.sqlserver.failures import (
     LOST,
@@ -288,6 +288,8 @@ class SqlServerSession(Session):
         return found | {name: replace(one, remarks=(*one.remarks, *more[name])) for name, one in shapes.items()}
 
     def describe(self, shape: Shape) -> list[Section]:
+        from tidegate.databases.sqlserver import description  # no run needs it
+
         number = catalog.numbered(self.query, [shape.name])[shape.name]
         return [*described(shape), *description.sections(self.query, number, self.abilities)]
 

@@ -97,7 +97,7 @@ SELECT COALESCE(i.name, N'(heap)'), p.partition_number, p.rows, p.data_compressi
 FROM sys.indexes AS i JOIN sys.partitions AS p ON p.object_id = i.object_id AND p.index_id = i.index_id
 WHERE i.object_id = 7
 ORDER BY i.index_id, p.partition_number;
-SELECT i.name, s.name
+SELECT i.name, s.name, i.object_id
 FROM sys.indexes AS i
 JOIN sys.data_spaces AS s ON s.data_space_id = i.data_space_id
 JOIN sys.indexes AS base ON base.object_id = i.object_id AND base.index_id IN (0, 1)
@@ -107,9 +107,9 @@ LEFT JOIN sys.index_columns AS by_base
 LEFT JOIN sys.partition_schemes AS ps ON ps.data_space_id = i.data_space_id
 LEFT JOIN sys.index_columns AS by_own
   ON by_own.object_id = i.object_id AND by_own.index_id = i.index_id AND by_own.partition_ordinal = 1
-WHERE i.object_id = 7 AND i.index_id > 1 AND i.is_disabled = 0 AND i.is_hypothetical = 0
+WHERE i.object_id IN (7) AND i.index_id > 1 AND i.is_disabled = 0 AND i.is_hypothetical = 0
   AND (ps.function_id IS NULL OR ps.function_id <> on_base.function_id OR by_own.column_id <> by_base.column_id)
-ORDER BY i.index_id;
+ORDER BY i.object_id, i.index_id;
 SELECT k.name, COALESCE(k.definition, N'(hidden)'), c.name, k.is_disabled, k.is_not_trusted, k.is_not_for_replication,
        k.uses_database_collation
 FROM sys.check_constraints AS k

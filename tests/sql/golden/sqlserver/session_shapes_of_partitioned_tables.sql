@@ -127,8 +127,9 @@ LEFT JOIN sys.partitions AS p
   ON p.object_id = i.object_id AND p.index_id = i.index_id AND p.partition_number = pf.fanout
 LEFT JOIN sys.partition_range_values AS v ON v.function_id = pf.function_id AND v.boundary_id = pf.fanout - 1
 WHERE i.object_id IN (7) AND i.index_id IN (0, 1);
-SELECT i.object_id, i.name
+SELECT i.name, s.name, i.object_id
 FROM sys.indexes AS i
+JOIN sys.data_spaces AS s ON s.data_space_id = i.data_space_id
 JOIN sys.indexes AS base ON base.object_id = i.object_id AND base.index_id IN (0, 1)
 JOIN sys.partition_schemes AS on_base ON on_base.data_space_id = base.data_space_id
 LEFT JOIN sys.index_columns AS by_base
