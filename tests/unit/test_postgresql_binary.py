@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import struct
 from collections.abc import Iterable, Iterator
 from decimal import Context, Decimal
 from itertools import accumulate
@@ -110,6 +111,40 @@ def test_every_decimal_comes_back(data: st.DataObject, precision: int, units: li
     signed = [None if one is None else one.copy_negate() if data.draw(st.booleans()) else one for one in fitting]
     batch, columns = of(f"numeric({precision},{scale})", pa.decimal128(precision, scale), list(signed))
     assert there_and_back(batch, columns).equals(pa.Table.from_batches([batch]))
+
+
+def as_a_server_sends(unit: int, scale: int) -> bytes:
+    """A numeric of so many units of its last place: digits to the base 10,000, without zeros at either end."""
+    padding = -scale % 4
+    number, exponent = abs(unit) * 10**padding, -(scale + padding) // 4 - 1
+    digits: list[int] = []
+    while number:
+        digits.insert(0, number % 10_000)
+        number //= 10_000
+        exponent += 1
+    while digits and digits[-1] == 0:
+        digits.pop()
+    head = struct.pack(">hhHh", len(digits), exponent if digits else 0, 0x4000 if unit < 0 else 0, scale)
+    return head + struct.pack(f">{len(digits)}h", *digits)
+
+
+@settings(deadline=None)
+@given(data=st.data(), precision=st.integers(1, 38))
+def test_decimals_of_unlike_lengths_are_read_side_by_side(data: st.DataObject, precision: int):
+    scale = data.draw(st.integers(0, precision))
+    # Few digits and many zeros as well: each number has digits of its own at places of its own.
+    short = st.builds(lambda few, zeros: few * 10**zeros, st.integers(0, 9999), st.integers(0, precision))
+    magnitudes = (short | st.integers(0, 10**38)).map(lambda unit: unit % 10**precision)
+    units = data.draw(st.lists(st.none() | st.builds(int.__mul__, magnitudes, st.sampled_from([1, -1])), min_size=1))
+    contents = [None if unit is None else as_a_server_sends(unit, scale) for unit in units]
+    rows = [b"\0\1" + (b"\xff" * 4 if one is None else struct.pack(">i", len(one)) + one) for one in contents]
+    values = [None if unit is None else Decimal(unit).scaleb(-scale, EXACT) for unit in units]
+    batch, columns = of(f"numeric({precision},{scale})", pa.decimal128(precision, scale), list(values))
+    forms = decoding.forms(columns, batch.schema)
+    assert forms is not None
+    sent = map(memoryview, [encoding.HEADER + rows[0], *rows[1:], encoding.END])
+    decoded = decoding.decoded(blocks(sent, at_once=9), batch.schema, forms)
+    assert pa.Table.from_batches(decoded, batch.schema).equals(pa.Table.from_batches([batch]))
 
 
 def test_rows_of_many_columns_keep_their_places():

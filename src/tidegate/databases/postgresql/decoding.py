@@ -35,7 +35,7 @@ SIGNATURE = b"PGCOPY\n\xff\r\n\0"
 _HEADER_BYTES = 19
 _END = b"\xff\xff"
 # Behind the last row: a number that is not there, since its value is null, may be read all the same.
-_PADDING = bytes(16)
+_PADDING = bytes(24)
 
 _INTEGERS = {"int16": ">i2", "int32": ">i4", "int64": ">i8"}
 IS_TEXT = re.compile(r"text|json|(character|character varying)(\(\d+\))?")
@@ -50,7 +50,8 @@ YEARS_OF_FOUR_DIGITS = (-719_162, 2_932_896)  # days from 1970 to 0001-01-01 and
 NEGATIVE = 0x4000
 BASE = 10_000
 DIGITS = 4  # to the base ten, that one of these stands for
-_TOGETHER = 4  # as many fit into a word, and leave room to multiply
+_TOGETHER = 4  # as many of these lie in a word of 64 bits, a quarter each
+_DIGITS_OF_A_WORD = 18  # to the base ten
 
 
 @dataclass(frozen=True)
@@ -133,13 +134,13 @@ def decoded(blocks: Iterable[Block], schema: pa.Schema, forms: Sequence[Form]) -
     """Raises NotNative with the column that holds what its type has no room for."""
     is_first = True
     for data, ends in blocks:
-        begins = np.array([_header_of(data) if is_first else 0, *ends[:-1]], np.int64)
-        lengths = np.array(ends, np.int64) - begins
+        stops = np.array(ends, np.int64)
+        begins = np.concatenate(([_header_of(data) if is_first else 0], stops[:-1]))
         # A header may come by itself, and the end does: a row of no columns, which no row is.
-        rows = lengths > len(_END)
+        rows = stops - begins > len(_END)
         data += _PADDING
         if rows.any():
-            yield _batch(data, begins[rows], (begins + lengths)[rows], schema, forms)
+            yield _batch(data, begins[rows], stops[rows], schema, forms)
         is_first = False
 
 
@@ -243,10 +244,11 @@ def _texts(values: Values, kind: pa.DataType) -> pa.Array | None:
 
 
 def _decimals(values: Values, kind: pa.DataType) -> pa.Array | None:
-    digits, exponents, signs = (values.numbers(">i2", behind) for behind in (0, 2, 4))
+    head = values.numbers(">i8")
     if values.is_null is not None:
-        digits[values.is_null] = signs[values.is_null] = 0
-    if (signs < 0).any():
+        head[values.is_null] = 0
+    digits, exponents, signs = head >> 48, head << 16 >> 48, head >> 16 & 0xFFFF
+    if int(signs.max(initial=0)) > NEGATIVE:
         return None  # NaN or infinity
     exponents[digits == 0] = -1
     magnitudes = _magnitudes(values, digits, exponents, kind)
@@ -254,9 +256,13 @@ def _decimals(values: Values, kind: pa.DataType) -> pa.Array | None:
         return None
     lower, upper = magnitudes
     is_negative = signs == NEGATIVE
+    if is_negative.any():
+        lower, upper = (
+            np.where(is_negative, ~lower + np.uint64(1), lower),
+            np.where(is_negative, ~upper + (lower == 0), upper),
+        )
     content = np.empty((len(digits), 2), np.uint64)
-    content[:, 0] = np.where(is_negative, ~lower + np.uint64(1), lower)
-    content[:, 1] = np.where(is_negative, ~upper + (lower == 0), upper)
+    content[:, 0], content[:, 1] = lower, upper
     return values.array(kind, content)
 
 
@@ -266,36 +272,45 @@ def _magnitudes(values: Values, digits: Numbers, exponents: Numbers, kind: pa.Da
     highest = int(exponents.max(initial=-1))
     if highest >= before or int((exponents - digits).min(initial=-1)) < -behind - 1:
         return None
-    spare_before = before * DIGITS - (kind.precision - kind.scale)
-    spare_behind = behind * DIGITS - kind.scale
-    lower = upper = np.zeros(len(digits), np.uint64)
-    places = range(highest, -behind - 1, -1)
-    for start in range(0, len(places), _TOGETHER):
-        word, times = np.zeros(len(digits), np.int64), 1
-        for place in places[start : start + _TOGETHER]:
-            digit, room = _digit(values, digits, exponents, place), BASE
-            if place == before - 1 and (digit >= BASE // 10**spare_before).any():
+    if highest == before - 1:
+        first_digits = values.numbers(">i2", 8)[(exponents == highest) & (digits > 0)]
+        if (first_digits >= 10 ** (kind.precision - kind.scale - DIGITS * highest)).any():
+            return None
+    words = max(-(-(highest + behind + 1) // _TOGETHER), 1)
+    lower, upper = np.zeros(len(digits), np.uint64), np.zeros(len(digits), np.uint64)
+    for nth in range(words - 1, -1, -1):
+        word, room = _word(values, digits, exponents, _TOGETHER * (nth + 1) - 1 - behind), BASE**_TOGETHER
+        if nth == 0 and kind.scale % DIGITS:
+            spare = 10 ** (behind * DIGITS - kind.scale)
+            whole = word // np.uint64(spare)
+            if (whole * np.uint64(spare) != word).any():
                 return None
-            if place == -behind and spare_behind:
-                if (digit % 10**spare_behind).any():
-                    return None
-                digit, room = digit // 10**spare_behind, room // 10**spare_behind
-            word, times = word * room + digit, times * room
-        lower, upper = _times_plus(lower, upper, times, word.view(np.uint64))
+            word, room = whole, room // spare
+        if nth == words - 1:
+            lower = word
+        elif kind.precision <= _DIGITS_OF_A_WORD:
+            lower = lower * np.uint64(room) + word
+        else:
+            lower, upper = _times_plus(lower, upper, room, word)
     return lower, upper
-
-
-def _digit(values: Values, digits: Numbers, exponents: Numbers, place: int) -> Numbers:
-    """The digit at this place of every number; 0 where it has none there."""
-    nth = exponents - place
-    has = (nth >= 0) & (nth < digits)
-    found = values.numbers(">i2", np.where(has, 8 + 2 * nth, 0))
-    found[~has] = 0
-    return found
 
 
 _HALF = np.uint64(32)
 _LOWER_HALF = np.uint64(2**32 - 1)
+_QUARTERS = np.array([2 ** (16 * count) - 1 for count in range(_TOGETHER + 1)], np.uint64)
+_UPPER_QUARTERS = _QUARTERS[_TOGETHER] - _QUARTERS
+_EVERY_OTHER_QUARTER = np.uint64(0x0000FFFF0000FFFF)
+
+
+def _word(values: Values, digits: Numbers, exponents: Numbers, place: int) -> Words:
+    """The digits at this place and the three below it, of every number, as one; 0 for those that it does not have."""
+    first = np.clip(exponents - place, -_TOGETHER, digits)
+    found = values.numbers(">i8", 8 + 2 * first).view(np.uint64)
+    found &= _QUARTERS[_TOGETHER + np.minimum(first, 0)]
+    found &= _UPPER_QUARTERS[np.maximum(first + _TOGETHER - digits, 0)]
+    pairs = (found >> np.uint64(16) & _EVERY_OTHER_QUARTER) * np.uint64(BASE) + (found & _EVERY_OTHER_QUARTER)
+    word: Words = (pairs >> _HALF) * np.uint64(BASE**2) + (pairs & _LOWER_HALF)
+    return word
 
 
 def _times_plus(lower: Words, upper: Words, factor: int, summand: Words) -> tuple[Words, Words]:
