@@ -40,7 +40,7 @@ MAY_IMPORT = {
     "reports": {"errors", "model"},
     "api": {*VOCABULARY, "changes", "lakes", "spark", "config", "state", "runs", "ops", "reports"},
     "demo": {"errors"},
-    "cli": {"errors", "model", "runs", "config", "plugins", "api", "demo", "_version"},
+    "cli": {"errors", "model", "runs", "config", "plugins", "spark", "api", "demo", "_version"},
 }
 
 

@@ -5,12 +5,15 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
 
 from tidegate.errors import ConfigError, SparkUnavailable
+from tidegate.spark.daemon import worth_importing
 from tidegate.spark.session import close_session, is_connect, open_session
 
 if TYPE_CHECKING:
@@ -50,6 +53,21 @@ def test_a_local_session_is_lean(spark: SparkSession):
 
     assert settings == {"spark.ui.enabled": "false", "spark.speculation": "false", "spark.driver.memory": "1g"}
     assert not is_connect(spark)
+
+
+def test_workers_find_imported_what_they_will_need(spark: SparkSession):
+    def loaded(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield pa.record_batch({"module": sorted(sys.modules)})
+
+    rows = spark.range(0, 1, 1, 1).mapInArrow(loaded, "module string").collect()
+
+    assert {row["module"] for row in rows} >= {"pyarrow.compute", "pyarrow.parquet", "tidegate.spark.lean"}
+
+
+def test_workers_are_told_of_what_moves_rows_and_of_nothing_else():
+    loaded = ["os", "tidegate.cli.main", "tidegate.runs.landing", "psycopg", "tidegate.databases.mysql.session"]
+
+    assert worth_importing(loaded) == "tidegate.databases.mysql.session,tidegate.runs.landing"
 
 
 def test_a_session_that_is_there_is_shared_and_left_open(spark: SparkSession):

@@ -7,7 +7,7 @@ import importlib
 import click
 
 from tidegate._version import __version__
-from tidegate.cli.lean import keep_pandas_from_lists
+from tidegate.spark.lean import keep_pandas_from_lists
 
 # Where each command lives. Modules are imported when a command is asked for, so that --help stays quick.
 _COMMANDS = {

@@ -1,12 +1,39 @@
-"""pyspark's daemon for Python workers, without the zipped copy of pyspark on the path.
+"""pyspark's daemon for Python workers, prepared for what they will do.
 
-Spark puts that copy in front of the installed package. Each task then makes Python read the directory of the archive
-again, which costs more than a small task itself. Used on local masters only, where workers run our own Python.
+Used on local masters only, where workers run our own Python.
+
+Facts that shape this file
+ * Workers are forks of the daemon: what it has imported, none of them has to import.
+ * Spark puts a zipped copy of pyspark in front of the installed package. Each task then makes Python read the directory
+   of the archive again, which costs more than a small task itself.
 """
 
 from __future__ import annotations
 
+import contextlib
+import importlib
+import os
 import sys
+from collections.abc import Iterable
+
+from tidegate.spark.lean import keep_pandas_from_lists
+
+MODULES = "TIDEGATE_WORKER_MODULES"
+"""The variable that names what workers will need, as far as the process knew that started Spark."""
+_ALWAYS = ("pyarrow.compute", "pyarrow.parquet")
+_MOVE_ROWS = ("tidegate.databases.", "tidegate.runs.", "tidegate.rows.")
+
+
+def worth_importing(loaded: Iterable[str]) -> str:
+    """The names among those of a process that slices will ask for, too."""
+    return ",".join(sorted(name for name in loaded if name.startswith(_MOVE_ROWS)))
+
+
+def import_for_workers() -> None:
+    keep_pandas_from_lists()
+    for name in (*_ALWAYS, *filter(None, os.environ.get(MODULES, "").split(","))):
+        with contextlib.suppress(ImportError, OSError):  # the worker that needs it says so
+            importlib.import_module(name)
 
 
 def without_archives() -> None:
@@ -20,4 +47,5 @@ if __name__ == "__main__":
     without_archives()
     from pyspark.daemon import manager
 
+    import_for_workers()
     manager()  # type: ignore[no-untyped-call]

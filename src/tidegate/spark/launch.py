@@ -25,6 +25,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from tidegate.spark.archive import archive_options
+from tidegate.spark.daemon import MODULES, worth_importing
 
 SQL = {
     "spark.sql.session.timeZone": "UTC",
@@ -101,6 +102,7 @@ def _variables(where: str, java_home: Path) -> dict[str, str]:
         "SPARK_HOME": str(Path(pyspark.__file__).parent),  # another Spark on this machine would be of another version
         "SPARK_LOCAL_IP": "127.0.0.1",
         "PYSPARK_PYTHON": sys.executable,  # otherwise `python3` of the PATH, which lacks our packages
+        MODULES: worth_importing(list(sys.modules)),
     }
 
 

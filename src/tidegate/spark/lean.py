@@ -1,4 +1,4 @@
-"""What the command does without.
+"""What the command and Spark's workers do without.
 
 pyarrow imports pandas as soon as it is given a list, to tell whether it is one of its series. Nothing here ever is,
 and the import takes as long as moving 100,000 rows. Whoever else asks for pandas gets it, Spark and plugins too, and so
