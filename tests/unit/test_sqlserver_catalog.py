@@ -7,6 +7,7 @@ import pytest
 from sql.recorders import SqlServerRecorder
 from tidegate.databases.sqlserver import SqlServer, catalog, layout
 from tidegate.databases.sqlserver.dialect import DIALECT
+from tidegate.databases.sqlserver.server import Abilities
 from tidegate.databases.sqlserver.types import spelled
 from tidegate.model.columns import Shape
 from tidegate.model.connection import Connection
@@ -15,7 +16,7 @@ from tidegate.sql.text import render
 
 TABLE = TableName("dbo", "cards")
 MAY_ALL, MAY_READ = (7, 1, 1, 1), (7, 1, 0, 1)
-SQL_SERVER, COMPATIBLE = catalog.Abilities.of(1, False, 2, 3, 5), catalog.Abilities.of(1, False, 1, 3)
+SQL_SERVER, COMPATIBLE = Abilities.of(1, False, 2, 3, 5), Abilities.of(1, False, 1, 3)
 
 
 def column(
@@ -35,7 +36,7 @@ def shape(
     *columns: tuple[object, ...],
     rights: tuple[object, ...] = MAY_ALL,
     facts: tuple[object, ...] = (),
-    can: catalog.Abilities = SQL_SERVER,
+    can: Abilities = SQL_SERVER,
 ) -> Shape:
     spellings = [("dbo", "cards", one[1]) for one in columns]
     return catalog.shapes({7: TABLE}, columns, (), facts, [rights], spellings, can=can)[TABLE]
@@ -118,14 +119,14 @@ def test_what_whoever_reads_a_table_should_know_is_told(fact: str, value: str, t
         ("c.vector_base_type", SQL_SERVER, False),
     ],
 )
-def test_what_only_some_servers_have_is_asked_of_them_alone(view: str, can: catalog.Abilities, asked: bool):
+def test_what_only_some_servers_have_is_asked_of_them_alone(view: str, can: Abilities, asked: bool):
     texts = [render(question, DIALECT) for question in catalog.questions({7: TABLE}, DIALECT, can)]
     assert any(view in text for text in texts) is asked
 
 
 @pytest.mark.parametrize(("answer", "may"), [(1, True), (0, False), (None, False)], ids=["may", "may not", "none"])
 def test_captures_are_read_only_by_who_may(answer: int | None, may: bool):
-    assert catalog.Abilities.of(1, False, 2, 3, 5, answer).captures is may
+    assert Abilities.of(1, False, 2, 3, 5, answer).captures is may
 
 
 @pytest.mark.parametrize(
@@ -133,9 +134,7 @@ def test_captures_are_read_only_by_who_may(answer: int | None, may: bool):
     [(MAY_ALL, SQL_SERVER, False), ((7, 1, 1, 0), SQL_SERVER, True), ((7, 1, 1, 0), COMPATIBLE, False)],
     ids=["sees every policy", "may miss one", "there are none"],
 )
-def test_whoever_reads_is_told_of_policies_that_it_may_not_see(
-    rights: tuple[object, ...], can: catalog.Abilities, told: bool
-):
+def test_whoever_reads_is_told_of_policies_that_it_may_not_see(rights: tuple[object, ...], can: Abilities, told: bool):
     found = shape(column("a"), rights=rights, can=can)
     assert ["could hide rows" in one for one in found.unseen] == [True] * told
     assert found.cautions == ()
@@ -143,7 +142,7 @@ def test_whoever_reads_is_told_of_policies_that_it_may_not_see(
 
 @pytest.mark.parametrize(("updateability", "told"), [("READ_ONLY", True), ("READ_WRITE", False), (None, False)])
 def test_row_versions_of_a_replica_are_a_risk(updateability: str | None, told: bool):
-    can = catalog.Abilities.of(1, False, 2, 3, 5, None, updateability)
+    can = Abilities.of(1, False, 2, 3, 5, None, updateability)
     version = (7, "rv", "timestamp", 8, 0, 0, None, False, False, False, 0, False, False, None, 0, None)
     assert ["`look_back`" in one for one in shape(column("a"), version, can=can).cautions] == [True] * told
     assert shape(column("a"), can=can).cautions == ()
@@ -169,7 +168,7 @@ def test_what_a_load_should_know_of_its_table_is_told():
     ("edition", "refused"), [(2, False), (3, False), (5, False), (6, True), (8, False), (11, True)]
 )
 def test_synapse_is_told_from_sql_server(edition: int, refused: bool):
-    assert catalog.Abilities.of(1, False, 2, edition).is_warehouse is refused
+    assert Abilities.of(1, False, 2, edition).is_warehouse is refused
 
 
 @pytest.mark.parametrize(("length", "told"), [(2, False), (1, True)], ids=["adds up", "keeps the last"])

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tidegate.databases.sqlserver import description
-from tidegate.databases.sqlserver.catalog import Abilities
 from tidegate.databases.sqlserver.dialect import DIALECT
+from tidegate.databases.sqlserver.server import Abilities
 from tidegate.errors import DatabaseError, Transient
 from tidegate.model.description import Section
 from tidegate.sql.text import Sql, render

@@ -6,7 +6,6 @@ Facts that shape this file
    another table is hidden with that table, unless VIEW DEFINITION on the database shows all of them.
  * sys.partitions counts rows without reading them, roughly.
  * A filtered, disabled or columnstore index cannot tell the next greater value of its first column.
- * The number of a database in sys.databases need not be DB_ID() on Azure; its name is the same.
  * A vector is a varbinary underneath, as an alias type is what it stands for; only its own number tells it.
  * What refers to what (sys.sql_expression_dependencies) is an error, not nothing, for who may not ask.
  * A column set shows the sparse columns of its table once more, as xml, and takes no values beside theirs.
@@ -29,6 +28,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from tidegate.databases.sqlserver.server import Abilities
 from tidegate.databases.sqlserver.types import KIND, bare, holds, spelled
 from tidegate.model.columns import Column, Shape
 from tidegate.model.names import TableName
@@ -159,22 +159,6 @@ SELECT t.number, CONVERT(int, HAS_PERMS_BY_NAME(t.name, 'OBJECT', 'SELECT')),
        HAS_PERMS_BY_NAME(QUOTENAME(DB_NAME()), 'DATABASE', 'VIEW DEFINITION')
 FROM (VALUES {tables}) AS t (number, name)
 """
-ROOM = """
-SELECT d.recovery_model_desc, CONVERT(bigint, l.total_log_size_in_bytes / 1048576),
-       CONVERT(bigint, l.used_log_space_in_bytes / 1048576)
-FROM sys.databases AS d CROSS JOIN sys.dm_db_log_space_usage AS l
-WHERE d.name = DB_NAME()
-"""
-ROOM_FOR_ROWS = """
-SELECT SUM(CONVERT(bigint, f.size)) / 128, SUM(CONVERT(bigint, FILEPROPERTY(f.name, N'SpaceUsed'))) / 128,
-       MAX(CASE WHEN f.growth > 0 AND (f.max_size = -1 OR f.max_size > f.size) THEN 1 ELSE 0 END)
-FROM sys.database_files AS f WHERE f.type = 0
-"""
-IDENTITIES = """
-SELECT DB_NAME() + N' on ' + CONVERT(nvarchar(36), d.group_database_id),
-       DB_NAME() + N' on ' + COALESCE(@@SERVERNAME, CONVERT(nvarchar(128), SERVERPROPERTY('ServerName')))
-FROM sys.databases AS d WHERE d.name = DB_NAME()
-"""
 MASKED = "it is masked, and this login, which lacks UNMASK, would copy the masks"
 _HIDDEN = "tables that this login may not see may refer to it (VIEW DEFINITION on the database would show them)"
 _UNSEEN = "a policy that this login may not see could hide rows (VIEW DEFINITION on the database shows them all)"
@@ -206,66 +190,6 @@ _CAUTIONS = {
     "in_memory": "it is kept in memory: to be read it needs ALLOW_SNAPSHOT_ISOLATION of its database off (error 41332)"
     " and MEMORY_OPTIMIZED_ELEVATE_TO_SNAPSHOT on (error 41368)",
 }
-# May a read see one moment of the database? Does a variable add up over rows, as a bulk copy needs it?
-ABILITIES = """
-DECLARE @all nvarchar(10) = NULL;
-SELECT @all = COALESCE(@all, N'') + v FROM (VALUES (N'a'), (N'b')) AS two (v);
-SELECT d.snapshot_isolation_state, d.is_read_committed_snapshot_on, LEN(@all),
-       CONVERT(int, SERVERPROPERTY('EngineEdition')), OBJECT_ID(N'sys.security_predicates'),
-       HAS_PERMS_BY_NAME(N'cdc.change_tables', 'OBJECT', 'SELECT'),
-       CONVERT(nvarchar(20), DATABASEPROPERTYEX(DB_NAME(), 'Updateability')),
-       CASE WHEN HAS_PERMS_BY_NAME(N'sys.sql_expression_dependencies', 'OBJECT', 'SELECT') = 1
-             AND HAS_PERMS_BY_NAME(QUOTENAME(DB_NAME()), 'DATABASE', 'VIEW DEFINITION') = 1 THEN 1 ELSE 0 END,
-       (SELECT MAX(1) FROM sys.all_columns AS c
-        WHERE c.object_id = OBJECT_ID(N'sys.columns') AND c.name = N'vector_base_type')
-FROM sys.databases AS d WHERE d.name = DB_NAME()
-"""
-_ALLOWED, _ADDED_UP, _WAREHOUSES = 1, 2, (6, 11)
-
-
-class Abilities(NamedTuple):
-    """What the server can do in this database."""
-
-    snapshot_of_transaction: bool
-    snapshot_of_statement: bool
-    bulk_copies: bool
-    is_warehouse: bool
-    """Synapse, whose SQL is another."""
-    policies: bool = True
-    """Whether rows can be hidden by policies; a compatible server has none."""
-    captures: bool = False
-    """Whether the list of CDC's captures is there to be read."""
-    is_copy: bool = False
-    """A replica, or a database that is read-only: what is open where its rows are written cannot be seen."""
-    dependencies: bool = False
-    """Whether the login may ask what refers to what."""
-    tells_vectors: bool = False
-    """Whether it tells of what numbers a vector is made."""
-
-    @classmethod
-    def of(
-        cls,
-        state: int,
-        by_statement: bool,
-        length: int,
-        edition: int | None,
-        predicates: int | None = None,
-        captures: int | None = None,
-        updateability: str | None = None,
-        dependencies: int | None = None,
-        vectors: int | None = None,
-    ) -> Abilities:
-        return cls(
-            snapshot_of_transaction=state == _ALLOWED,
-            snapshot_of_statement=bool(by_statement),
-            bulk_copies=length == _ADDED_UP,
-            is_warehouse=edition in _WAREHOUSES,
-            policies=predicates is not None,
-            captures=bool(captures),
-            is_copy=updateability == "READ_ONLY",
-            dependencies=bool(dependencies),
-            tells_vectors=vectors is not None,
-        )
 
 
 def numbered(query: Callable[[Sql], list[Any]], names: Iterable[TableName]) -> dict[TableName, int]:

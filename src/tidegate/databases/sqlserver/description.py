@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tidegate.databases.sqlserver.catalog import Abilities
 from tidegate.databases.sqlserver.layout import NOT_ALIGNED, bound
+from tidegate.databases.sqlserver.server import Abilities
 from tidegate.errors import DatabaseError, Transient
 from tidegate.model.description import Section
 from tidegate.sql.text import Literal, Part, Sql, sql

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 import mssql_python
 
-from tidegate.databases.sqlserver import catalog, layout
+from tidegate.databases.sqlserver import catalog, layout, server
 from tidegate.databases.sqlserver.dialect import DIALECT
 from tidegate.databases.sqlserver.failures import (
     LOST,
@@ -254,7 +254,7 @@ class SqlServerSession(Session):
     def identities(self) -> tuple[str, ...]:
         """Of an availability group the database's own number there, which is the same on every replica; and the name of
         its server, by which it was known before it joined."""
-        told = [str(name) for name in self._asked(catalog.IDENTITIES.strip())[0] if name is not None]
+        told = [str(name) for name in self._asked(server.IDENTITIES.strip())[0] if name is not None]
         return tuple(one if len(one) <= 200 else hashlib.sha256(one.encode()).hexdigest() for one in told)
 
     def shapes(self, names: Sequence[TableName]) -> dict[TableName, Shape]:
@@ -297,8 +297,8 @@ class SqlServerSession(Session):
         return set(spelled(names, catalog.numbered(self.query, names)))
 
     @cached_property
-    def abilities(self) -> catalog.Abilities:
-        return catalog.Abilities.of(*self._asked(catalog.ABILITIES.strip())[0])
+    def abilities(self) -> server.Abilities:
+        return server.Abilities.of(*self._asked(server.ABILITIES.strip())[0])
 
     def remarks(self) -> tuple[str, ...]:
         if self._login_by in _LOGINS_WITHOUT_COPIES:
@@ -326,26 +326,7 @@ class SqlServerSession(Session):
         return text.replace(" ", "T") + "+00:00"
 
     def room(self) -> str:
-        return f"{self._room_in_log()}; {self._room_for_rows()}"
-
-    def _room_in_log(self) -> str:
-        try:
-            model, size, used = self._asked(catalog.ROOM.strip())[0]
-        except DatabaseError:  # asks for VIEW DATABASE STATE
-            size = None
-        if size is None or used is None:
-            return "how much room its log has could not be seen"
-        return f"its log has {size:,} MiB, {used:,} of them used, and the recovery model is {model}"
-
-    def _room_for_rows(self) -> str:
-        try:
-            size, used, grows = self._asked(catalog.ROOM_FOR_ROWS.strip())[0]
-        except DatabaseError:
-            size = None
-        if size is None or used is None:
-            return "how much room its files have could not be seen"
-        growth = "they grow" if grows else "they do not grow"
-        return f"its files have {size:,} MiB, {used:,} of them used, and {growth}"
+        return server.room(self._asked)
 
     # Rows
 
