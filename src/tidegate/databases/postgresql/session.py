@@ -197,16 +197,20 @@ class PostgresqlSession(Session):
         block, ends = bytearray(), list[int]()
         take, most_rows, most_bytes = link.get_copy_data, size.rows, size.bytes
         try:
-            while True:
-                length, message = take(0)
-                if length <= 0:
-                    ended = True
-                    break
-                block += message
-                ends.append(len(block))
-                if len(ends) >= most_rows or len(block) >= most_bytes:
+            while not ended:
+                block, ends, total = bytearray(), [], 0
+                for _ in range(most_rows):  # a million times a second: nothing is asked or counted twice
+                    length, message = take(0)
+                    if length <= 0:
+                        ended = True
+                        break
+                    block += message
+                    total += length
+                    ends.append(total)
+                    if total >= most_bytes:
+                        break
+                if not ended:
                     yield block, ends
-                    block, ends = bytearray(), []
         finally:
             while not ended:
                 ended = link.get_copy_data(0)[0] <= 0
