@@ -93,6 +93,13 @@ def test_a_second_batch_or_many_bytes_are_not_few(server: Server, monkeypatch: p
     assert [text[:12] for text in written(server, rows(2))] == ["-- bulk copy"]
 
 
+def test_a_session_looks_once_for_stages_of_the_dead(server: Server):
+    with server.database.connect("test") as session:
+        for _ in range(3):
+            session.write(TableName("dbo", "t"), COLUMNS, iter([rows(2)]))
+    assert len([text for text in server.sent if text.startswith("SELECT t.name FROM sys.tables")]) == 1
+
+
 def test_a_row_that_does_not_arrive_ends_the_load_before_it_begins(server: Server):
     server.loses_row = True
     with pytest.raises(DatabaseError, match=r"dbo\.t: of 3 rows 2 came to the server\."):

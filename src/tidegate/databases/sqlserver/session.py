@@ -94,6 +94,7 @@ class SqlServerSession(Session):
     ) -> None:
         self.database = database
         self._connection, self._read_only, self.is_in_transaction = database.connection, read_only, False
+        self.has_looked_for_stages = False
         # A lock that is not had is told by the server, before the driver gives the question up.
         given_up = math.ceil(query_timeout) * 1000 - 500 if query_timeout else sys.maxsize
         self._longest_wait, lock_timeout = (min(wait, given_up) for wait in (_MILLISECONDS_TO_WAIT, lock_timeout))

@@ -8,7 +8,8 @@ Facts that shape this file
    compatible server may keep the last one only, and then knows no other. So it is asked first whether it adds up:
    where it does not, rows are inserted, which is slow, exact, and told by the plan.
  * The login and the questions of a bulk copy take longer than one INSERT of a few hundred rows.
- * Whoever dies leaves a stage behind. Each is locked by its session: a stage whose lock can be had is nobody's.
+ * Whoever dies leaves a stage behind. Each is locked by its session: a stage whose lock can be had is nobody's. A
+   session looks for them once, before its first stage.
  * An identity column takes values only while IDENTITY_INSERT is on, for one table of a session at a time.
 """
 
@@ -48,7 +49,9 @@ class Stage:
         self._types_of: dict[int, list[str]] = {}
 
     def __enter__(self) -> Stage:
-        self._drop_those_of_the_dead()
+        if not self._session.has_looked_for_stages:
+            self._session.has_looked_for_stages = True
+            self._drop_those_of_the_dead()
         self._session.try_lock(str(self._name))
         return self
 
