@@ -147,9 +147,9 @@ def counted(database: Database, request: pytest.FixtureRequest, tmp_path) -> Cal
         spark = request.getfixturevalue("spark")
         dimension = Dimension(database("sqlserver"), database(target), tmp_path / "lake", spark, settings)
         try:
-            ask(dimension.source, "SELECT MIN_ACTIVE_ROWVERSION()")
+            ask(dimension.source, "DECLARE @x AS TABLE (rv rowversion); SELECT MIN_ACTIVE_ROWVERSION()")
         except pymssql.Error:
-            missing = "MIN_ACTIVE_ROWVERSION: a compatible server has none"
+            missing = "row versions and MIN_ACTIVE_ROWVERSION: a compatible server may have none"
             request.config.stash[GAPS][missing] += 1
             pytest.skip(missing)
         dimension.in_source(ROW_VERSIONS)

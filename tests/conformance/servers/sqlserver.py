@@ -7,6 +7,8 @@ has: what it lacks is found by asking it, and counted.
 from __future__ import annotations
 
 import os
+import random
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -69,15 +71,27 @@ class Server:
     def database(self) -> Iterator[str]:
         """The URL of a new database; dropped at the end."""
         name = f"conf_{uuid.uuid4().hex[:12]}"
-        with SqlServerWitness(self.url) as admin:
-            admin.do(f"CREATE DATABASE {quoted(name)}")
+        self._do_alone(f"CREATE DATABASE {quoted(name)}")
         try:
             yield urlunsplit(urlsplit(self.url)._replace(path=f"/{name}"))
         finally:
-            with SqlServerWitness(self.url) as admin:
-                if not self.is_compatible:  # which drops a database whoever is connected to it
-                    admin.do(f"ALTER DATABASE {quoted(name)} SET SINGLE_USER WITH ROLLBACK IMMEDIATE")
-                admin.do(f"DROP DATABASE {quoted(name)}")
+            if not self.is_compatible:  # which drops a database whoever is connected to it
+                self._do_alone(f"ALTER DATABASE {quoted(name)} SET SINGLE_USER WITH ROLLBACK IMMEDIATE")
+            self._do_alone(f"DROP DATABASE {quoted(name)}")
+
+    def _do_alone(self, statement: str) -> None:
+        """A compatible server refuses one of two who make or drop a database at the same time."""
+        tries = 3
+        while tries:
+            tries -= 1
+            try:
+                with SqlServerWitness(self.url) as admin:
+                    admin.do(statement)
+                break
+            except pymssql.Error as problem:
+                if not tries or "concurrently" not in str(problem):
+                    raise
+                time.sleep(random.random())
 
 
 @contextmanager

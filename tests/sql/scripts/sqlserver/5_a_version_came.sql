@@ -66,8 +66,6 @@ EXEC sp_releaseapplock @Resource = N'tidegate 0123456789abcdef tidegate.stage_1'
 SELECT [id], [name], [LastModified], [IsLatest] FROM [dbo].[customers] WHERE EXISTS (SELECT 1 FROM [#tidegate_1] AS s WHERE [s].[tidegate_0] = [id]);
 SELECT [id] AS [tidegate_0], [LastModified] AS [tidegate_1], [IsLatest] AS [tidegate_2] INTO [#tidegate_1] FROM [dbo].[customers] WHERE 1 = 0
 UNION ALL SELECT [id] AS [tidegate_0], [LastModified] AS [tidegate_1], [IsLatest] AS [tidegate_2] FROM [dbo].[customers] WHERE 1 = 0;
-SELECT t.name FROM sys.tables AS t
-WHERE t.schema_id = SCHEMA_ID(N'tidegate') AND LEFT(t.name, 6) = N'stage_';
 DECLARE @answer int;
 EXEC @answer = sp_getapplock @Resource = N'tidegate 0123456789abcdef tidegate.stage_1', @LockMode = N'Exclusive', @LockOwner = N'Session', @LockTimeout = 0, @DbPrincipal = N'public';
 SELECT @answer;
@@ -79,8 +77,6 @@ INSERT INTO [#tidegate_1] ([tidegate_0], [tidegate_1], [tidegate_2]) SELECT [c0]
 SELECT ROWCOUNT_BIG();
 DROP TABLE IF EXISTS [tidegate].[stage_1];
 EXEC sp_releaseapplock @Resource = N'tidegate 0123456789abcdef tidegate.stage_1', @LockOwner = N'Session', @DbPrincipal = N'public';
-SELECT t.name FROM sys.tables AS t
-WHERE t.schema_id = SCHEMA_ID(N'tidegate') AND LEFT(t.name, 6) = N'stage_';
 DECLARE @answer int;
 EXEC @answer = sp_getapplock @Resource = N'tidegate 0123456789abcdef tidegate.stage_1', @LockMode = N'Exclusive', @LockOwner = N'Session', @LockTimeout = 0, @DbPrincipal = N'public';
 SELECT @answer;

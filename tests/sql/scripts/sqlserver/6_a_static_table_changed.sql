@@ -61,8 +61,6 @@ INSERT INTO [#tidegate_1] ([tidegate_0], [tidegate_1]) SELECT [c0], [c1] FROM [t
 SELECT ROWCOUNT_BIG();
 DROP TABLE IF EXISTS [tidegate].[stage_1];
 EXEC sp_releaseapplock @Resource = N'tidegate 0123456789abcdef tidegate.stage_1', @LockOwner = N'Session', @DbPrincipal = N'public';
-SELECT t.name FROM sys.tables AS t
-WHERE t.schema_id = SCHEMA_ID(N'tidegate') AND LEFT(t.name, 6) = N'stage_';
 DECLARE @answer int;
 EXEC @answer = sp_getapplock @Resource = N'tidegate 0123456789abcdef tidegate.stage_1', @LockMode = N'Exclusive', @LockOwner = N'Session', @LockTimeout = 0, @DbPrincipal = N'public';
 SELECT @answer;
