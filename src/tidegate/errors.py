@@ -113,6 +113,18 @@ class RunFailed(TidegateError):
     report: object = None
 
 
+# What several databases say to the same problem.
+REMEDY_FOR_A_KEY = (
+    "Look at what the target holds under the same key (`tidegate verify --deep`). Where rows went from one value of the"
+    " partition column to another, delete both values in the target and run again: they are loaded anew."
+)
+REMEDY_FOR_A_RULE = (
+    "Let what these rows refer to, or the target's rule asks for, come first: keep both tables in one project; or drop"
+    " the constraint there."
+)
+REMEDY_FOR_ALL_ELSE = "Run again when the cause is gone."
+
+
 class Differences(TidegateError):
     """A check found differences, or rows that should have moved did not."""
 

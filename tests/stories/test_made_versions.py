@@ -277,6 +277,25 @@ def test_a_history_that_was_lost_is_made_again_from_the_lake(plain: Plain):
     plain.assert_a_history()
 
 
+@pytest.mark.parametrize("moment", ["timestamp(6)", "timestamptz"])
+def test_a_repair_keeps_the_history_that_no_source_has(plains: Callable[[str, str], Plain], moment: str):
+    plain = plains("postgresql", "postgresql")
+    plain.settings |= {"mark_column": "changed", "initial_load": "full"}
+    sides.do(plain.source, f"ALTER TABLE products ALTER changed TYPE {moment}")
+    plain.run()
+    plain.put("a", 2, 30)
+    plain.run()
+    before = plain.history()
+    plain.in_target("UPDATE products SET price = 7 WHERE code = 'b'")
+    assert plain.tidegate().verify().outcome == "differences"
+    plain.tidegate().repair()
+    assert plain.history() == before
+    for path in plain.files():  # what was made here has no other witness then
+        path.unlink()
+    plain.tidegate().run(reload=True)
+    assert plain.history() == before
+
+
 def test_late_news_find_their_place(plains: Callable[[str, str], Plain]):
     plain = plains("postgresql", "mysql")
     plain.settings |= {"mark_column": "changed", "look_back": "2 hours"}

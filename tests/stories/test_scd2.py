@@ -418,6 +418,28 @@ def test_a_testers_version_is_told_about(dimensions: Callable[[str, str], Dimens
     dimension.assert_equal()
 
 
+@pytest.mark.parametrize("flags", ["source", "recompute"])
+def test_what_the_source_purged_is_history_and_no_repair_removes_it(
+    dimensions: Callable[[str, str], Dimension], flags: str
+):
+    dimension = dimensions("postgresql", "mysql")
+    dimension.settings["flags"] = flags
+    dimension.run()
+    before = dimension.held(dimension.target)
+    dimension.in_source("DELETE FROM customers WHERE name = 'first'")
+    dimension.in_source("DELETE FROM customers WHERE region = 'US'")
+    found = dimension.tidegate().verify()
+    assert (found.outcome, [finding.severity for finding in found.findings]) == ("equal", ["note"])
+    assert found.findings[0].what.startswith("2 versions that the source lost (1, EU")
+    dimension.in_target("INSERT INTO customers VALUES (77, 'EU', 'mine', %s, false)", ago(85))
+    dimension.in_target("UPDATE customers SET name = 'mine too' WHERE name = 'second'")
+    dimension.tidegate().repair()
+    assert dimension.held(dimension.target) == before
+    dimension.tidegate().run(reload=True)
+    assert dimension.held(dimension.target) == before
+    assert dimension.tidegate().verify().outcome == "equal"
+
+
 def test_a_text_may_say_which_version_holds(dimension: Dimension):
     dimension.in_source("ALTER TABLE customers ADD active varchar(1)")
     dimension.in_source("UPDATE customers SET active = CASE WHEN name = 'first' THEN 'N' ELSE 'Y' END")

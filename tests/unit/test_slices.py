@@ -93,11 +93,8 @@ def test_every_slice_is_told_of_once_whether_it_fails_or_not(tmp_path: Path):
         3: "failed",
         4: "done",
     }
-    assert (found[4]["rows"], found[2]["kind"], found[3]["error"]) == (
-        4,
-        "LakeError",
-        "Unexpected ZeroDivisionError: a mistake",
-    )
+    assert (found[4]["rows"], found[2]["kind"]) == (4, "LakeError")
+    assert found[3]["error"].startswith("Unexpected ZeroDivisionError: a mistake (slices.py, line ")
 
 
 def test_what_was_left_behind_is_told_once_and_no_failure_before_its_last_attempt(tmp_path: Path):

@@ -64,7 +64,7 @@ def test_an_error_is_sorted(number: int, text: str, kind: type[DatabaseError]):
         ("Sql Error: 33557097: Class 16: State 1: terminating by administrator command", Transient, "Run again"),
         ("Bulk copy operation timed out after 30 seconds", DatabaseError, "Raise `query_timeout`"),
         ("Cannot read TDS packet: connection has been closed", Transient, "Run again"),
-        ("String length (6 characters) exceeds schema size", DatabaseError, "String length."),
+        ("String length (6 characters) exceeds schema size", DatabaseError, "String length ... exceeds schema size."),
     ],
 )
 def test_an_error_of_a_bulk_copy_is_sorted_by_the_number_in_its_text(text: str, kind: type[DatabaseError], told: str):
@@ -82,6 +82,35 @@ def test_no_value_is_repeated():
     assert "Doe" not in str(duplicate) + str(refused)
     assert "(error 2627)" in str(duplicate)
     assert "no room in the target" in str(refused)
+
+
+@pytest.mark.parametrize(
+    ("number", "text", "told"),
+    [
+        (
+            2627,
+            "Violation of PRIMARY KEY constraint 'PK_t'. Cannot insert duplicate key in object 'dbo.t'. The duplicate"
+            " key value is (secret).",
+            "Violation of PRIMARY KEY constraint 'PK_t'. Cannot insert duplicate key in object 'dbo.t' (error 2627)",
+        ),
+        (
+            547,
+            'The INSERT statement conflicted with the FOREIGN KEY constraint "FK_t". It occurred in table "p"',
+            'conflicted with the FOREIGN KEY constraint "FK_t". It occurred in table "p" (error 547)',
+        ),
+        (
+            245,
+            "Conversion failed when converting the varchar value 'it's secret' to data type int",
+            "Conversion failed when converting the varchar value ... to data type int (error 245)",
+        ),
+        (50000, "a rule of ours says 'secret", "a rule of ours says (error 50000)"),
+        (50000, "of 'secret\nsecret' more", "of (error 50000)"),
+    ],
+)
+def test_names_of_constraints_are_told_and_values_are_not(number: int, text: str, told: str):
+    problem = str(ours(RuntimeError(text), number, PLACE))
+    assert told in problem
+    assert "secret" not in problem
 
 
 def test_a_column_that_the_server_names_is_named():

@@ -27,9 +27,9 @@ class Rules(Protocol):
     def on_target_change(self) -> str: ...
 
 
-def plan(rules: Rules, seen: PartitionEvidence, asked: Request) -> tuple[Scope, list[Step]]:
+def plan(rules: Rules, seen: PartitionEvidence, asked: Request, *, deletes: bool = True) -> tuple[Scope, list[Step]]:
     """The steps in their order. The scope is always all of it."""
-    return SCOPE, _Planner(rules, seen, asked).steps()
+    return SCOPE, _Planner(rules, seen, asked, deletes).steps()
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,8 @@ class _Planner:
     rules: Rules
     seen: PartitionEvidence
     asked: Request
+    deletes: bool
+    """Whether rows leave the target that the source does not have."""
 
     @property
     def file(self) -> LakeFile | None:
@@ -111,7 +113,8 @@ class _Planner:
         if self.rules.on_target_change == "keep":
             return "", None
         more = f", {counted(held - expected, 'row')} more" if held > expected else ""
-        text = f"somebody changed rows in the target{more}; `tidegate repair` restores it"
+        stays = "; what was added stays, since `allow_deletes` is off" if more and not self.deletes else ""
+        text = f"somebody changed rows in the target{more}; `tidegate repair` restores it{stays}"
         return "", Notice(text, WHOLE, "warning")
 
     def _refuse_a_target_that_was_there_before(self) -> None:

@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, Field, InstanceOf, ValidationInfo, field_v
 from tidegate.config.secrets import Redactor
 from tidegate.config.tables import Table
 from tidegate.config.words import BATCH_BYTES, BATCH_ROWS, Count, Settings, Share, Size, Text, text_of_option, wrong
-from tidegate.model.connection import Connection, is_secret_name
+from tidegate.model.connection import Connection, canonical, is_secret_name
 from tidegate.model.names import TableName
 
 
@@ -118,7 +118,8 @@ class Project(Settings):
         source = seen.data.get("source")
         if source and target.same_place_as(source):
             raise wrong(f"is the same database as `source`: {target.display}", "Name another target.")
-        names = [*target.hosts, target.database, *(f"{host}/{target.database}" for host in target.hosts)]
+        hosts = {*target.hosts, *map(canonical, target.hosts)}
+        names = [*hosts, target.database, *(f"{host}/{target.database}" for host in hosts)]
         for pattern in seen.data.get("protected", ()):
             if any(fnmatchcase(name.lower(), pattern.lower()) for name in names):
                 remedy = "Name another target, or take the pattern out of `protected`."

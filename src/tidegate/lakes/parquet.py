@@ -19,7 +19,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from glob import escape as glob_escape
 from pathlib import Path
@@ -90,6 +90,14 @@ class ParquetLake:
         times = {path.stem.removeprefix(f"{name}_scd_"): path for path in paths}
         return {at: Found(path, stamp_of(path), at) for at, path in sorted(times.items())}
 
+    def scd_rows(
+        self, table: TableName, columns: Sequence[str], most_rows: int, most_bytes: int
+    ) -> Iterator[pa.RecordBatch]:
+        """These columns of every version that was ever landed, as far as its file is here."""
+        for found in self.scd_files(table).values():
+            for batch in self.batches(found.path, most_rows, most_bytes, list(columns)):
+                yield batch.select(list(columns))
+
     def scd_keys_path(self, table: TableName, at: str) -> Path:
         """The place of the keys that there were at this time. Not beside the versions: their folder is read as one."""
         name = _safe(table.name)
@@ -150,7 +158,9 @@ class ParquetLake:
             ),
         )
 
-    def batches(self, path: Path, most_rows: int, most_bytes: int) -> Iterator[pa.RecordBatch]:
+    def batches(
+        self, path: Path, most_rows: int, most_bytes: int, columns: Sequence[str] | None = None
+    ) -> Iterator[pa.RecordBatch]:
         """The rows of a file, as batches within both bounds: bytes as far as the average of a row group tells."""
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -160,7 +170,7 @@ class ParquetLake:
                 for number in range(file.num_row_groups):
                     group = file.metadata.row_group(number)
                     fitting = most_bytes * group.num_rows // max(group.total_byte_size, 1)
-                    yield from file.iter_batches(max(1, min(most_rows, fitting)), row_groups=[number])
+                    yield from file.iter_batches(max(1, min(most_rows, fitting)), row_groups=[number], columns=columns)
         except (pa.ArrowException, OSError) as problem:
             raise LakeError(
                 f"{path} cannot be read: {_first_line(problem)}.",

@@ -50,6 +50,8 @@ class VersionLoad(Unit):
     """Entities that had left the source when the batch was read are closed."""
     there: Batches | None = None
     """The keys that the source had then; without them the file holds all there is."""
+    landed: Batches | None = None
+    """What names a version, of all that were ever landed; asked for where the target's own would leave."""
     held: int | None = None
     """How many versions the target had when this was planned, where no other load comes between."""
     parts: int = 1

@@ -182,6 +182,9 @@ class _Change:
         from tidegate.rows.timelines import Rules, decide
 
         work = self._work
+        landed = self._landed() if work.exact else None
+        # Where nobody can tell what the source had once, nothing leaves.
+        all_between = self._between() if landed is not None else None
         rules = Rules(
             wins=work.wins,
             recompute=work.recompute,
@@ -189,7 +192,8 @@ class _Change:
             there=self._there,
             left_by=self._left_by() if self._there is not None and work.end is not None else None,
             keeps_closed=work.closes_absent and work.end is None,
-            all_between=self._between() if work.exact else None,
+            all_between=all_between,
+            landed=landed,
         )
         return decide(batch, self._timeline, rules)
 
@@ -212,6 +216,14 @@ class _Change:
 
         told = self._work.window.get("seen_at")
         return moment(self._work.read_at) if told is None else mark_of(told, self._timeline.marks.type)
+
+    def _landed(self) -> pa.Array | None:
+        from tidegate.rows.arrow import arrow_schema
+        from tidegate.rows.versions import groups_landed
+
+        request = self._work.request
+        assert self._work.landed is not None
+        return groups_landed(self._work.landed(), arrow_schema(request.columns, request.text_columns), self._form)
 
     def _between(self) -> tuple[pa.Scalar | None, pa.Scalar | None]:
         from tidegate.rows.made import place_of

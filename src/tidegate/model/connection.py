@@ -106,10 +106,10 @@ def is_secret_name(name: str) -> bool:
 def _same_host(one: str, other: str) -> bool:
     if is_socket(one) and is_socket(other):
         return normpath(one) == normpath(other)
-    return _canonical(one) == _canonical(other)
+    return canonical(one) == canonical(other)
 
 
-def _canonical(host: str) -> str:
+def canonical(host: str) -> str:
     """One spelling per host: every loopback address and every socket is `localhost`."""
     name = host.lower().rstrip(".")
     if is_socket(name) or name == _LOOPBACK:

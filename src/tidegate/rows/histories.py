@@ -22,9 +22,11 @@ from tidegate.rows.versions import (
     Versions,
     among,
     first_of_each,
+    groups_of,
     keys_of,
     like_before,
     placed,
+    was_lost,
 )
 
 Found = tuple[str, str, str]
@@ -36,17 +38,25 @@ def in_agreement(
     held: Versions,
     in_scope: Versions,
     there: pa.Array | None,
+    landed: pa.Array | None,
     besides: str = "error",
 ) -> Iterator[Found]:
     """What of the source the target lacks, and what it has in the scope besides. `there` are the keys that the source
-    has, where what left it is kept; `besides` is how grave it is that the target has more."""
+    has, where those that left it are closed; `landed` are the groups that it had once, where that can be told;
+    `besides` is how grave it is that the target has more."""
     missing, extra = _absent(source, held), np.intersect1d(_absent(in_scope, source), _absent(in_scope, beyond))
     if there is not None:
         extra = extra[among(keys_of(in_scope), there)[extra]]
-        history, extra = extra[~in_scope.flags[extra]], extra[in_scope.flags[extra]]
-        if len(history):
-            what = f"{counted(len(history), 'version')} that the source lost ({in_scope.names(history)})"
-            yield "receipt", f"{what}: kept as history", "note"
+        was_there = ~in_scope.flags[extra]
+    elif landed is not None:
+        seen = pa.concat_arrays([groups_of(source), groups_of(beyond)])
+        was_there = was_lost(groups_of(in_scope), landed, seen)[extra]
+    else:
+        was_there = np.zeros(len(extra), bool)
+    history, extra = extra[was_there], extra[~was_there]
+    if len(history):
+        what = f"{counted(len(history), 'version')} that the source lost ({in_scope.names(history)})"
+        yield "receipt", f"{what}: kept as history", "note"
     if len(missing):
         yield "receipt", f"{counted(len(missing), 'version')} missing in the target ({source.names(missing)})", "error"
     if len(extra):

@@ -33,9 +33,11 @@ from tidegate.rows.versions import (
     Versions,
     among,
     first_of_each,
+    groups_of,
     keys_of,
     like_before,
     placed,
+    was_lost,
 )
 
 
@@ -85,6 +87,8 @@ class Rules:
     """A key that no version holds of has left, as far as the batch does not know better."""
     all_between: tuple[pa.Scalar | None, pa.Scalar | None] | None = None
     """The batch is all that there is between these marks, both included: what it lacks of them leaves."""
+    landed: pa.Array | None = None
+    """Groups of versions that the source had once: what it has lost of them is history, and stays."""
 
 
 def decide(batch: Versions, timeline: Versions, rules: Rules) -> Decision:
@@ -96,7 +100,7 @@ def decide(batch: Versions, timeline: Versions, rules: Rules) -> Decision:
         replacing, replaced = replacing[:0], replaced[:0]
     replacing = np.concatenate([replacing, matched[touched]])
     replaced = np.concatenate([replaced, theirs[touched]])
-    surplus = _surplus(timeline, theirs, replaced, rules)
+    surplus = _surplus(batch, timeline, theirs, replaced, rules)
     stays = np.setdiff1d(np.arange(timeline.rows), np.concatenate([replaced, surplus]))
     written = np.concatenate([replacing, fresh])
     speaking = _in_its_own_words(batch, timeline, matched, theirs, rules)
@@ -106,7 +110,7 @@ def decide(batch: Versions, timeline: Versions, rules: Rules) -> Decision:
     return replace(decision, gone=np.concatenate([decision.gone, surplus]))
 
 
-def _surplus(timeline: Versions, theirs: Places, replaced: Places, rules: Rules) -> Places:
+def _surplus(batch: Versions, timeline: Versions, theirs: Places, replaced: Places, rules: Rules) -> Places:
     """Versions between the marks that the batch does not have."""
     if rules.all_between is None:
         return np.zeros(0, np.int64)
@@ -119,6 +123,10 @@ def _surplus(timeline: Versions, theirs: Places, replaced: Places, rules: Rules)
     inside[theirs] = inside[replaced] = False
     if rules.there is not None:  # what left is closed, and what the source lost of others is history too
         inside &= among(keys_of(timeline), rules.there) & timeline.flags
+    if rules.collapses:  # no source has what was made here of its earlier states
+        inside &= timeline.flags
+    if rules.landed is not None:
+        inside &= ~was_lost(groups_of(timeline), rules.landed, groups_of(batch))
     return np.flatnonzero(inside)
 
 
@@ -298,15 +306,21 @@ class _Together:
             absent = pa.array(~among(self.keys, rules.there)[places])
             not_followed = pc.fill_null(pc.greater(nexts, by), True)
             # What is to begin later, and is gone, has never been: it ends where it begins.
-            ended = pc.max_element_wise(marks, by) if rules.wins else by
+            ended = pc.if_else(pc.greater(marks, by), marks, by) if rules.wins else by
             leaves = pc.and_(absent, pc.and_(not_followed, pc.less_equal(marks, ended)))
             nexts = pc.if_else(leaves, ended, nexts)
         own = pc.if_else(pa.array(again), pa.scalar(None, self.ends.type), self.ends).take(pa.array(places))
-        settled = pc.min_element_wise(own, nexts.cast(own.type))
+        settled = _earlier(own, nexts.cast(own.type))
         # Rows that do not stay end as they did: nobody asks.
         back = np.full(len(self.ends), -1)
         back[places] = np.arange(len(places))
         return pc.if_else(pa.array(back >= 0), settled.take(pa.array(np.maximum(back, 0))), self.ends)
+
+
+def _earlier(one: pa.Array, other: pa.Array) -> pa.Array:
+    """The lesser of each two; where one is null, the other. Arrow's own min_element_wise takes no times with a zone."""
+    takes_one = pc.or_(other.is_null(), pc.fill_null(pc.less_equal(one, other), False))
+    return pc.if_else(takes_one, one, other)
 
 
 def _joined(one: pa.Array, other: pa.Array, first: Places, second: Places) -> pa.Array:

@@ -223,8 +223,17 @@ def like_before(table: pa.Table, names: Sequence[str], *, shifted: bool = False)
 
 def keys_of(side: Versions, chosen: Mask | None = None) -> pa.Array:
     """The keys of all rows, or of those that are chosen, as sixteen bytes each."""
-    words = np.stack([side.column(name) for name in KEY], axis=1)
+    words = _words(side, KEY)
     return _as_bytes(words if chosen is None else words[chosen])
+
+
+def groups_of(side: Versions) -> pa.Array:
+    """The groups of all rows, likewise."""
+    return _as_bytes(_words(side, GROUP))
+
+
+def _words(side: Versions, names: Sequence[str]) -> npt.NDArray[np.uint64]:
+    return np.stack([side.column(name) for name in names], axis=1)
 
 
 def keys_in(batches: Iterable[pa.RecordBatch], keys: Sequence[str]) -> pa.Array:
@@ -237,6 +246,23 @@ def among(keys: pa.Array, others: pa.Array) -> Mask:
     """Which of these keys are among the others."""
     found: Mask = np.asarray(pc.is_in(keys, value_set=others))
     return found
+
+
+def was_lost(groups: pa.Array, landed: pa.Array, there: pa.Array) -> Mask:
+    """Which groups the source had once, and has no longer."""
+    return among(groups, landed) & ~among(groups, there)
+
+
+def groups_landed(batches: Iterable[pa.RecordBatch], schema: pa.Schema, form: Form) -> pa.Array | None:
+    """The groups of rows that were landed, of which these are the columns that name one. None where a column rests in
+    another form than it is read in: then nobody can tell."""
+    kinds = [schema.field(name).type for name in form.group]
+    parts = []
+    for batch in batches:
+        if batch.schema.types != kinds:
+            return None
+        parts.append(_as_bytes(hash_rows(batch)))
+    return pa.concat_arrays(parts) if parts else pa.array([], pa.binary(16))
 
 
 def _as_bytes(words: npt.NDArray[np.uint64]) -> pa.Array:

@@ -43,7 +43,7 @@ def next_steps(one: Planned, value: Value) -> tuple[str, ...]:
 
 def _summed(values: Sequence[ValueStatus]) -> str:
     states = {value.state for value in values}
-    return "in step" if states & {"proven", "adopted"} else "differs" if "differs" in states else "empty"
+    return "differs" if "differs" in states else "in step" if states & {"proven", "adopted"} else "empty"
 
 
 def _known(one: Planned) -> list[Value]:

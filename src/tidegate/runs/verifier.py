@@ -84,7 +84,7 @@ class Verifier:
         workspace = self.places.lake.prepare(self.run)
         try:
             with snapshot_of(self.places.source) as snapshot:
-                shared = Compared(self.places.source, self.places.target, snapshot, deep)
+                shared = Compared(self.places.source, self.places.target, self.places.lake, snapshot, deep)
                 slices = [_slice(shared, pair) for pair in comparable]
                 self.listener.phase("verify", len(slices), self._rows(comparable))
 

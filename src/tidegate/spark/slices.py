@@ -14,6 +14,7 @@ import queue
 import re
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import closing
@@ -202,10 +203,17 @@ def _outcome(slice_: Slice, number: int, workspace: Path, attempt: str, sessions
     except TidegateError as problem:
         facts = _failed(problem)
     except Exception as problem:
-        facts = _failed(TidegateError(f"Unexpected {type(problem).__name__}: {problem}"))
+        facts = _failed(TidegateError(f"Unexpected {type(problem).__name__}: {problem} ({_where(problem)})"))
     facts["seconds"] = round(time.monotonic() - started, 3)
     facts["moved"] = worker.progress.rows
     return facts
+
+
+def _where(problem: Exception) -> str:
+    """The last line of ours that it went through: nobody sees a stack trace of a task."""
+    frames = traceback.extract_tb(problem.__traceback__)
+    own = [frame for frame in frames if "tidegate" in frame.filename] or frames
+    return f"{Path(own[-1].filename).name}, line {own[-1].lineno}"
 
 
 def _failed(problem: TidegateError) -> Facts:

@@ -8,7 +8,16 @@ from contextlib import contextmanager
 
 import pymysql
 
-from tidegate.errors import DatabaseError, MissingObject, Transient, Unreachable, ValueProblem
+from tidegate.errors import (
+    REMEDY_FOR_A_KEY,
+    REMEDY_FOR_A_RULE,
+    REMEDY_FOR_ALL_ELSE,
+    DatabaseError,
+    MissingObject,
+    Transient,
+    Unreachable,
+    ValueProblem,
+)
 from tidegate.model.columns import Column
 from tidegate.model.connection import Connection
 
@@ -21,7 +30,8 @@ _TIMEOUT = (1317, 1969, 3024)
 _REFUSED_LOGIN = (1045, 1698, 2059)
 _NO_ROOM = (1021, 1037, 1041, 1114)
 _NOT_IN_A_KEY = (1071, 1170)
-_BREAKS_A_RULE = (1062, 1451, 1452, 1048, 3819, 4025)
+_DUPLICATE = 1062
+_BREAKS_A_RULE = (_DUPLICATE, 1451, 1452, 1048, 3819, 4025)
 _NAMES_ARE_QUOTED = (*_MISSING, *_DENIED, *_NOT_IN_A_KEY)
 # Out of range, truncated, no such date, no such character, too long, no such function result, no such document.
 NO_ROOM_IN_COLUMN = (1264, 1265, 1292, 1366, 1406, 1411, 3140)
@@ -75,16 +85,15 @@ def _lost(connection: Connection, said: str) -> Transient:
 
 
 def _remedy(code: int) -> str:
+    if code == _DUPLICATE:
+        return f"{REMEDY_FOR_A_KEY} Also, a collation may take two texts for one."
     if code in _BREAKS_A_RULE:
-        return (
-            "Look at what the target holds under the same key (`tidegate verify --deep`; a collation may take two texts"
-            " for one), or drop the constraint there."
-        )
+        return REMEDY_FOR_A_RULE
     if code in _NOT_IN_A_KEY:
         return "A key of the target cannot have such a column: drop that key there, or load into another table."
     if code in _NO_ROOM:
         return "Make room on the server, then run again."
-    return "Run again when the cause is gone; `--debug` shows where it happened."
+    return REMEDY_FOR_ALL_ELSE
 
 
 def code_of(problem: BaseException) -> int:

@@ -8,7 +8,16 @@ from contextlib import contextmanager
 
 import psycopg
 
-from tidegate.errors import DatabaseError, MissingObject, Transient, Unreachable, ValueProblem
+from tidegate.errors import (
+    REMEDY_FOR_A_KEY,
+    REMEDY_FOR_A_RULE,
+    REMEDY_FOR_ALL_ELSE,
+    DatabaseError,
+    MissingObject,
+    Transient,
+    Unreachable,
+    ValueProblem,
+)
 from tidegate.model.columns import Column
 from tidegate.model.connection import Connection
 
@@ -29,6 +38,7 @@ _TRANSIENT = (
 _MISSING = ("42P01", "42703", "42704", "3F000", "3D000")
 _DENIED = ("42501",)
 _STATEMENT_TIMEOUT = "57014"
+_DUPLICATES = ("23505", "23P01")
 # How messages quote a value; other quotes are around names.
 _VALUE = re.compile(r'(: |value )".*"', re.DOTALL)
 
@@ -116,13 +126,13 @@ def _no_room(table: str, which: str, why: str) -> ValueProblem:
 
 
 def _remedy(state: str) -> str:
+    if state in _DUPLICATES:
+        return REMEDY_FOR_A_KEY
     if state.startswith("23"):
-        return (
-            "Look at what the target holds under the same key (`tidegate verify --deep`), or drop the constraint there."
-        )
+        return REMEDY_FOR_A_RULE
     if state.startswith("53"):
         return "Make room on the server, then run again."
-    return "Run again when the cause is gone; `--debug` shows where it happened."
+    return REMEDY_FOR_ALL_ELSE
 
 
 def unreachable(problem: psycopg.Error, connection: Connection) -> Unreachable:

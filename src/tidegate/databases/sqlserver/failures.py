@@ -13,7 +13,17 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from tidegate.errors import DatabaseError, MissingObject, TidegateError, Transient, Unreachable, ValueProblem
+from tidegate.errors import (
+    REMEDY_FOR_A_KEY,
+    REMEDY_FOR_A_RULE,
+    REMEDY_FOR_ALL_ELSE,
+    DatabaseError,
+    MissingObject,
+    TidegateError,
+    Transient,
+    Unreachable,
+    ValueProblem,
+)
 from tidegate.model.columns import Column
 from tidegate.model.connection import Connection
 
@@ -36,16 +46,20 @@ _NO_ROOM_ON_DISK = (701, 1101, 1105, 8645, 8651, 9002)
 _READ_ONLY_DATABASE, _READ_ONLY_FILEGROUP = 3906, 652
 _NO_SNAPSHOT_ELSEWHERE = (3952, 3996)
 _UNKNOWN_COLLATION, _UNKNOWN_TYPE, _ROW_TOO_LONG, _NO_LOCKS_IN_MEMORY = 448, 2715, 511, 10794
-_CONSTRAINTS = (515, 547, 2601, 2627)
+_DUPLICATES, _RULES = (2601, 2627), (515, 547)
 NO_ROOM_IN_COLUMN = (
     *(220, 232, 241, 242, 244, 245, 248, 295, 2628, 6355, 6522),
     *(8114, 8115, 8152, 8169, 9400, 9402, 13609),
 )
-_NAMES_ARE_QUOTED = (*_MISSING, *_DENIED, _UNKNOWN_COLLATION, _UNKNOWN_TYPE)
+_NAMES_ARE_QUOTED = (*_MISSING, *_DENIED, *_DUPLICATES, *_RULES, _UNKNOWN_COLLATION, _UNKNOWN_TYPE)
+_A_VALUE_FOLLOWS = "The duplicate key value is"
+_QUOTED = re.compile(r"['\"(].*['\")]")
 _TEXTS = (
     (re.compile(r"lock (request )?time ?out", re.I), 1222),
     (re.compile(r"deadlock|snapshot isolation transaction aborted", re.I), 1205),
     (re.compile(r"invalid object name|relation .* does not exist", re.I), 208),
+    (re.compile(r"invalid column name|column .* does not exist", re.I), 207),
+    (re.compile(r"violates foreign key constraint|violates check constraint", re.I), 547),
     (re.compile(r"permission was denied|permission denied", re.I), 229),
 )
 _LOST = re.compile(
@@ -105,10 +119,10 @@ def of_bulk_copy(problem: BaseException, connection: Connection) -> DatabaseErro
 
 
 def _remedy(number: int) -> str:
-    if number in _CONSTRAINTS:
-        return (
-            "Look at what the target holds under the same key (`tidegate verify --deep`), or drop the constraint there."
-        )
+    if number in _DUPLICATES:
+        return REMEDY_FOR_A_KEY
+    if number in _RULES:
+        return REMEDY_FOR_A_RULE
     if number in _NO_ROOM_ON_DISK:
         return "Make room on the server (data, log or memory, as it says), then run again."
     if number == _READ_ONLY_FILEGROUP:
@@ -126,14 +140,17 @@ def _remedy(number: int) -> str:
         return "A row has 8060 bytes at most, also in the stage, where texts are wider: load the columns as two tables."
     if number == _NO_LOCKS_IN_MEMORY:
         return "Load into a table on disk: in memory there are no locks, which loads of changed rows take."
-    return "Run again when the cause is gone; `--debug` shows where it happened."
+    return REMEDY_FOR_ALL_ELSE
 
 
 def _said(problem: BaseException, number: int) -> str:
-    """What is quoted or stands in brackets may be a value: only what stands before the first is repeated."""
+    """What is quoted or stands in brackets may be a value, and a value may hold quotes: of what stands between the
+    first and the last of them nothing is repeated."""
     text = _IN_COPY.sub("", _PREFIX.sub("", str(problem))).strip()
-    said = text.splitlines()[0].rstrip(".") if text else "no answer"
-    return said if number in _NAMES_ARE_QUOTED else re.split(r"['\"(]", said)[0].strip().rstrip(".:")
+    said = text.splitlines()[0].partition(_A_VALUE_FOLLOWS)[0] if text else "no answer"
+    if number not in _NAMES_ARE_QUOTED:
+        said = re.split(r"['\"(]", _QUOTED.sub("...", said))[0]
+    return said.strip().rstrip(".:")
 
 
 def not_taken(table: str, columns: Sequence[Column], problem: BaseException, number: int) -> ValueProblem:

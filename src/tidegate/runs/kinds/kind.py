@@ -145,6 +145,7 @@ class Compared:
 
     source: Any
     target: Any
+    lake: ParquetLake
     snapshot: Snapshot
     deep: bool
 

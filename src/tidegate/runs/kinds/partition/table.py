@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tidegate.config.tables import PartitionTable
 from tidegate.errors import ConfigError, Unsupported
 from tidegate.interfaces import Database, ReadRequest
 from tidegate.model.columns import Column, Shape
+from tidegate.model.plan import Notice
 from tidegate.model.values import Kind, Value
-from tidegate.runs.tables import UNTOUCHED, Catalogs, ResolvedTable, compared, named_column, source_shape
+from tidegate.runs.tables import UNTOUCHED, Catalogs, FoundTable, ResolvedTable, compared, named_column, source_shape
 from tidegate.sql.partitions import of_value
 
 
@@ -74,7 +75,18 @@ def resolve(settings: PartitionTable, catalogs: Catalogs) -> PartitionedTable:
             UNTOUCHED,
             "Give the target's column a type of the same sort, or partition by another column.",
         )
+    found = replace(found, notices=(*found.notices, *_notices(found, column)))
     return PartitionedTable.of(found, settings=settings, column=column, target_column=in_target, kind=kind)
+
+
+def _notices(found: FoundTable, column: Column) -> list[Notice]:
+    """A value is replaced by itself: a row that another value still holds is in its way."""
+    there = found.target or found.source
+    keys = [key for key in (there.primary_key, *there.unique_keys) if key and column.name not in key]
+    if not keys:
+        return []
+    text = f"its key ({', '.join(keys[0])}) does not hold {column.name}: rows that two values exchange are refused"
+    return [Notice(f"{text} until both values are deleted in the target, which are loaded anew then")]
 
 
 def _require_an_exact_greatest(settings: PartitionTable, shape: Shape, database: Database) -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from tidegate.changes import mark
 from tidegate.changes.mark import ALL, MarkEvidence, Window
 from tidegate.config.tables import Scd2Table
 from tidegate.interfaces import ReadRequest
+from tidegate.lakes.parquet import ParquetLake
 from tidegate.loads import scd2
+from tidegate.loads._unit import Batches
 from tidegate.loads._version_load import Made, VersionLoad
 from tidegate.model.columns import Column, fingerprint
 from tidegate.model.evidence import LedgerEntry, PartitionEvidence
@@ -101,6 +104,7 @@ class Scd2Kind(TableKind):
                 made=_made(table),
                 wins=step.is_newest,
                 exact=step.exact,
+                landed=_landed(work.lake, table, unit),
                 held=_held(one),
                 parts=-(-rows // size) or 1 if size and not is_one else 1,
             ),
@@ -134,6 +138,7 @@ class Scd2Kind(TableKind):
         upto = mark.reach(seen.in_ledger.values(), floor)
         known = max((batch, seen.ledger[batch]) for batch in seen.in_ledger or seen.ledger)[1]
         later = marks.beyond(table.mark, upto) if table.mark is not None and upto is not None else None
+        form = replace(_unit(table, value, known), made=_made(table), entry=replace(known, newest=None))
         return CompareVersions(
             source=work.source,
             target=work.target,
@@ -142,9 +147,10 @@ class Scd2Kind(TableKind):
             beyond=table.from_source(later) if later is not None else None,
             held=table.from_target(None),
             floor=floor.text if floor is not None and table.sorts_alike else None,
-            form=replace(_unit(table, value, known), made=_made(table), entry=replace(known, newest=None)),
+            form=form,
             text_columns=known.text_columns,
             keys=table.all_keys if table.reads_keys else None,
+            landed=_landed(work.lake, table, form),
             besides="note" if table.settings.on_target_change == "keep" else "error",
         )
 
@@ -210,6 +216,14 @@ def _unit(table: VersionTable, value: Value, entry: LedgerEntry) -> VersionLoad:
         recompute=table.recompute,
         closes_absent=table.settings.deletes == "close",
     )
+
+
+def _landed(lake: ParquetLake, table: VersionTable, unit: VersionLoad) -> Batches | None:
+    """What names a version, as the lake has it: one that is made here begins with its mark."""
+    if table.mark is None:
+        return None
+    names = [table.mark.name if name == table.start.name else name for name in unit.form.group]
+    return partial(lake.scd_rows, table.lake_table, names, unit.request.batch.rows, unit.request.batch.bytes)
 
 
 def _in_target(table: VersionTable) -> tuple[Column, ...]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tidegate.interfaces import Database, ReadRequest, Session
+from tidegate.loads._unit import Batches
 from tidegate.loads._version_load import VersionLoad
 from tidegate.runs.landing import with_text_where_needed
 from tidegate.runs.retry import retried
@@ -39,6 +40,8 @@ class CompareVersions:
     text_columns: tuple[str, ...] = ()
     keys: ReadRequest | None = None
     """All keys of the source, where they tell what left."""
+    landed: Batches | None = None
+    """What names a version, of all that were ever landed."""
     besides: str = "error"
     """How grave it is that the target has more: a tester may keep what is his."""
 
@@ -63,7 +66,7 @@ class CompareVersions:
             held = versions(session, self.held)
         sides = {"source": inside, "target": held}
         receipts = {name: {"rows": side.rows, "hash": side.receipt.hash} for name, side in sides.items()}
-        found = list(self._found(inside, beyond, held, there))
+        found = list(self._found(inside, beyond, held, there, text_columns))
         return {**receipts, "findings": found, "text_columns": list(text_columns)}
 
     def _there(self, session: Session, text_columns: tuple[str, ...], progress: Progress) -> pa.Array | None:
@@ -73,7 +76,22 @@ class CompareVersions:
             return None
         return keys_in(self._counted(session, self.keys.with_text(text_columns), progress), self.form.keys).unique()
 
-    def _found(self, inside: Versions, beyond: Versions, held: Versions, there: pa.Array | None) -> Iterator[Found]:
+    def _landed(self, text_columns: tuple[str, ...]) -> pa.Array | None:
+        from tidegate.rows.arrow import arrow_schema
+        from tidegate.rows.versions import groups_landed
+
+        if self.landed is None:
+            return None
+        return groups_landed(self.landed(), arrow_schema(self.held.columns, text_columns), self.form.form)
+
+    def _found(
+        self,
+        inside: Versions,
+        beyond: Versions,
+        held: Versions,
+        there: pa.Array | None,
+        text_columns: tuple[str, ...],
+    ) -> Iterator[Found]:
         import pyarrow as pa
 
         from tidegate.rows import histories
@@ -86,7 +104,8 @@ class CompareVersions:
             yield from histories.still_holding(held, seen, "error" if form.closes_absent else "note", flagged=flagged)
             yield from histories.history(held)
             return
-        yield from histories.in_agreement(inside, beyond, held, self._in_scope(held), there, self.besides)
+        in_scope, landed = self._in_scope(held), self._landed(text_columns)
+        yield from histories.in_agreement(inside, beyond, held, in_scope, there, landed, self.besides)
         if there is not None:
             yield from histories.still_holding(held, there, "error", flagged=flagged)
         if flagged:

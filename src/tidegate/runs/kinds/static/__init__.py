@@ -46,7 +46,7 @@ class StaticKind(TableKind):
         return look(table, at)
 
     def plan(self, table: WholeTable, seen: PartitionEvidence, asked: Request) -> tuple[Scope, list[Step]]:
-        return content_hash.plan(table.settings, seen, asked)
+        return content_hash.plan(table.settings, seen, asked, deletes=table.deletes)
 
     def land_slice(self, work: Work, one: Planned, step: Land, snapshot: Snapshot, name: str) -> LandSlice:
         table = _table(one)
