@@ -5,7 +5,7 @@ A finding is its check, what it is, and how grave.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -38,21 +38,21 @@ def in_agreement(
     held: Versions,
     in_scope: Versions,
     there: pa.Array | None,
-    landed: pa.Array | None,
+    landed: Callable[[], pa.Array | None],
     besides: str = "error",
 ) -> Iterator[Found]:
     """What of the source the target lacks, and what it has in the scope besides. `there` are the keys that the source
-    has, where those that left it are closed; `landed` are the groups that it had once, where that can be told;
-    `besides` is how grave it is that the target has more."""
+    has, where those that left it are closed; `landed` tells the groups that it had once, where anybody can; `besides`
+    is how grave it is that the target has more."""
     missing, extra = _absent(source, held), np.intersect1d(_absent(in_scope, source), _absent(in_scope, beyond))
     if there is not None:
         extra = extra[among(keys_of(in_scope), there)[extra]]
         was_there = ~in_scope.flags[extra]
-    elif landed is not None:
-        seen = pa.concat_arrays([groups_of(source), groups_of(beyond)])
-        was_there = was_lost(groups_of(in_scope), landed, seen)[extra]
     else:
-        was_there = np.zeros(len(extra), bool)
+        known = landed() if len(extra) else None
+        now = pa.concat_arrays([groups_of(source), groups_of(beyond)])
+        nothing = np.zeros(len(extra), bool)
+        was_there = nothing if known is None else was_lost(groups_of(in_scope), known, now)[extra]
     history, extra = extra[was_there], extra[~was_there]
     if len(history):
         what = f"{counted(len(history), 'version')} that the source lost ({in_scope.names(history)})"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tidegate.interfaces import Database, ReadRequest, Session
@@ -104,7 +105,7 @@ class CompareVersions:
             yield from histories.still_holding(held, seen, "error" if form.closes_absent else "note", flagged=flagged)
             yield from histories.history(held)
             return
-        in_scope, landed = self._in_scope(held), self._landed(text_columns)
+        in_scope, landed = self._in_scope(held), partial(self._landed, text_columns)
         yield from histories.in_agreement(inside, beyond, held, in_scope, there, landed, self.besides)
         if there is not None:
             yield from histories.still_holding(held, there, "error", flagged=flagged)
