@@ -290,6 +290,11 @@ def test_a_repair_keeps_the_history_that_no_source_has(plains: Callable[[str, st
     assert plain.tidegate().verify().outcome == "differences"
     plain.tidegate().repair()
     assert plain.history() == before
+    plain.in_target("UPDATE products SET price = 7 WHERE code = 'b'")
+    plain.put("a", 3, 20)  # news that a repair brings along
+    plain.tidegate().repair()
+    assert [price for code, price, _ in plain.told() if code == "a"] == [1, 2, 3]
+    before = plain.history()
     for path in plain.files():  # what was made here has no other witness then
         path.unlink()
     plain.tidegate().run(reload=True)

@@ -440,6 +440,16 @@ def test_what_the_source_purged_is_history_and_no_repair_removes_it(
     assert dimension.tidegate().verify().outcome == "equal"
 
 
+def test_a_version_that_the_source_took_back_is_found_and_removed(dimensions: Callable[[str, str], Dimension]):
+    dimension = dimensions("postgresql", "mysql")
+    dimension.run()
+    dimension.in_source("DELETE FROM customers WHERE name = 'second'")
+    dimension.in_source("UPDATE customers SET islatest = true WHERE name = 'first'")
+    assert "1 version only in the target (1, EU" in str(dimension.tidegate().verify().findings)
+    dimension.tidegate().repair()
+    dimension.assert_equal()
+
+
 def test_a_text_may_say_which_version_holds(dimension: Dimension):
     dimension.in_source("ALTER TABLE customers ADD active varchar(1)")
     dimension.in_source("UPDATE customers SET active = CASE WHEN name = 'first' THEN 'N' ELSE 'Y' END")

@@ -26,6 +26,7 @@ from tidegate.rows.versions import (
     keys_of,
     like_before,
     placed,
+    taken_back,
     was_lost,
 )
 
@@ -49,10 +50,7 @@ def in_agreement(
         extra = extra[among(keys_of(in_scope), there)[extra]]
         was_there = ~in_scope.flags[extra]
     else:
-        known = landed() if len(extra) else None
-        now = pa.concat_arrays([groups_of(source), groups_of(beyond)])
-        nothing = np.zeros(len(extra), bool)
-        was_there = nothing if known is None else was_lost(groups_of(in_scope), known, now)[extra]
+        was_there = _was_there(source, beyond, in_scope, landed() if len(extra) else None)[extra]
     history, extra = extra[was_there], extra[~was_there]
     if len(history):
         what = f"{counted(len(history), 'version')} that the source lost ({in_scope.names(history)})"
@@ -64,6 +62,14 @@ def in_agreement(
     twice = held.rows - len(first_of_each(held))
     if twice:
         yield "scd_integrity", f"{counted(twice, 'version')} more than once there", "error"
+
+
+def _was_there(source: Versions, beyond: Versions, held: Versions, landed: pa.Array | None) -> Mask:
+    """Versions that the source had once, and lost."""
+    if landed is None:
+        return np.zeros(held.rows, bool)
+    keys, groups = (pa.concat_arrays([of(source), of(beyond)]) for of in (keys_of, groups_of))
+    return was_lost(groups_of(held), landed, groups) & ~taken_back(held, keys)
 
 
 def findings(source: Versions, beyond: Versions, held: Versions, *, recompute: bool) -> Iterator[Found]:

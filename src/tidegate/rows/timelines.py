@@ -37,6 +37,7 @@ from tidegate.rows.versions import (
     keys_of,
     like_before,
     placed,
+    taken_back,
     was_lost,
 )
 
@@ -121,12 +122,15 @@ def _surplus(batch: Versions, timeline: Versions, theirs: Places, replaced: Plac
     if high is not None:
         inside &= np.asarray(pc.less_equal(timeline.order, high))
     inside[theirs] = inside[replaced] = False
-    if rules.there is not None:  # what left is closed, and what the source lost of others is history too
-        inside &= among(keys_of(timeline), rules.there) & timeline.flags
-    if rules.collapses:  # no source has what was made here of its earlier states
-        inside &= timeline.flags
+    keys, holds = keys_of(timeline), timeline.flags
+    if rules.there is not None:  # what left is closed, and what the source lost of others is history
+        inside &= among(keys, rules.there) & holds
     if rules.landed is not None:
-        inside &= ~was_lost(groups_of(timeline), rules.landed, groups_of(batch))
+        lost = was_lost(groups_of(timeline), rules.landed, groups_of(batch))
+        if rules.collapses:  # no source has what was made here of its earlier states
+            inside &= holds & ~lost
+        elif rules.there is None:
+            inside &= ~lost | taken_back(timeline, keys_of(batch))
     return np.flatnonzero(inside)
 
 

@@ -253,6 +253,12 @@ def was_lost(groups: pa.Array, landed: pa.Array, there: pa.Array) -> Mask:
     return among(groups, landed) & ~among(groups, there)
 
 
+def taken_back(side: Versions, there: pa.Array) -> Mask:
+    """Which versions hold here although the source, where their entity still is, no longer has them: of these it has
+    not lost the history, it tells another one."""
+    return side.flags & among(keys_of(side), there)
+
+
 def groups_landed(batches: Iterable[pa.RecordBatch], schema: pa.Schema, form: Form) -> pa.Array | None:
     """The groups of rows that were landed, of which these are the columns that name one. None where a column rests in
     another form than it is read in: then nobody can tell."""
