@@ -67,8 +67,11 @@ def grants(config: Path, output: Output) -> int:
 
     Example: tidegate grants > grants.sql
     """
-    found = open_project(config, output).grants()
-    sides = ((f"-- {side}", statements) for side, statements in found.items())
+    tidegate = open_project(config, output)
+    found = tidegate.grants()
+    # Two scripts, for two databases: each says for which.
+    places = {"source": tidegate.project.source, "target": tidegate.project.target}
+    sides = ((f"-- {side}: run this at {places[side].display}", statements) for side, statements in found.items())
     output.facts(dict(found), "\n".join("\n".join([head, *(f"{one};" for one in all_)]) for head, all_ in sides))
     return 0
 
