@@ -289,6 +289,11 @@ def test_an_unknown_key_names_the_nearest_right_one(refused):
         (top("protected: ['UAT.*']"), "2: `target` is protected by the pattern `UAT.*`: postgresql", "Name"),
         (top("protected: [sales]"), "2: `target` is protected by the pattern `sales`", ""),
         (top("protected: ['uat*/s*']"), "2: `target` is protected by the pattern `uat*/s*`", ""),
+        (
+            target("postgresql://u@127.0.0.1/copy").replace("tables:", "protected: [localhost]\ntables:"),
+            "2: `target` is protected by the pattern `localhost`",
+            "",
+        ),
         # two writers of one table
         (
             HEAD + TABLES + "  other: {kind: partition, partition_column: c, target_table: dbo.daily}\n",

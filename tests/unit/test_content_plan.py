@@ -204,6 +204,12 @@ def test_what_a_tester_did_is_told_with_its_remedy():
     ]
 
 
+def test_no_repair_is_promised_to_remove_rows_that_may_stay():
+    _, (notice,) = plan(Rules(), evidence(**IN_STEP, held=6, target_state=f"6 {OTHER}"), DAILY, deletes=False)
+    assert isinstance(notice, Notice)
+    assert notice.text.endswith("`tidegate repair` restores it; what was added stays, since `allow_deletes` is off")
+
+
 def test_a_lost_column_is_loaded_again_from_the_lake():
     found = planned(evidence(**IN_STEP, target_lacks=("note",)))
     assert (told(found), reasons(found)) == (["load as 2"], ["the target lost the column note"])
