@@ -13,6 +13,9 @@ Work = Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]
 class OneProcess:
     """Stands where a Spark session stands. Each task travels through pickle, as it does on its way to a worker."""
 
+    def __init__(self, master: str = "local[*]") -> None:
+        self.conf = {"spark.master": master}
+
     def range(self, start: int, end: int, step: int, tasks: int) -> OneProcess:
         self._numbers = pa.record_batch({"id": pa.array(range(start, end, step), pa.int64())})
         return self

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
@@ -8,6 +9,7 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
+from zipimport import zipimporter
 
 import pyarrow as pa
 import pytest
@@ -68,6 +70,15 @@ def test_workers_are_told_of_what_moves_rows_and_of_nothing_else():
     loaded = ["os", "tidegate.cli.main", "tidegate.runs.landing", "psycopg", "tidegate.databases.mysql.session"]
 
     assert worth_importing(loaded) == "tidegate.databases.mysql.session,tidegate.runs.landing"
+
+
+def test_workers_neither_read_archives_nor_look_through_imported_modules_between_tasks(spark: SparkSession):
+    def between_tasks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        archives = [place for place, found in sys.path_importer_cache.items() if isinstance(found, zipimporter)]
+        yield pa.record_batch({"archives": [str(archives)], "frozen": [gc.get_freeze_count()]})
+
+    [told] = spark.range(0, 1, 1, 1).mapInArrow(between_tasks, "archives string, frozen bigint").collect()
+    assert (told.archives, told.frozen > 10_000) == ("[]", True)
 
 
 def test_a_session_that_is_there_is_shared_and_left_open(spark: SparkSession):

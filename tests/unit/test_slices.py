@@ -9,14 +9,15 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from kit.one_process import OneProcess
 from tidegate.errors import LakeError, SparkUnavailable
 from tidegate.spark.engine import Engine
-from tidegate.spark.slices import Facts, Nearby, _reason, _Told, run_slices
+from tidegate.spark.session import cores_of
+from tidegate.spark.slices import Facts, Nearby, _reason, _Told, run_slices, shares_of
 from tidegate.spark.worker import Worker
 
 IN_A_WORKER = """
@@ -149,7 +150,7 @@ def test_this_process_begins_and_spark_takes_what_is_left(tmp_path: Path, at_onc
 
 
 @pytest.mark.parametrize(
-    ("cores", "at_once", "tasks"), [(1, 1, 1), (2, 4, 2), (4, 4, 3), (8, 4, 3), (8, 1, 1), (2, 2, 1), (8, 16, 8)]
+    ("cores", "at_once", "tasks"), [(1, 1, 5), (2, 4, 10), (4, 4, 3), (8, 4, 3), (8, 1, 1), (2, 2, 1), (8, 16, 22)]
 )
 def test_spark_has_the_connections_that_this_process_does_not_use(
     tmp_path: Path, cores: int, at_once: int, tasks: int, monkeypatch: pytest.MonkeyPatch
@@ -170,6 +171,46 @@ def test_spark_has_the_connections_that_this_process_does_not_use(
 
     slices = [Timed(0, arrives), *(Timed(number) for number in range(1, 30))]
     assert (len(moved(slices, tmp_path, Nearby(spark), at_once)), asked) == (30, [tasks])
+
+
+@pytest.mark.parametrize(
+    ("slices", "cores", "at_once", "sizes"),
+    [
+        (10, 2, 4, [3, 2, 2, 1, 1, 1]),
+        (3, 2, 2, [1, 1, 1]),
+        (1, 8, 8, [1]),
+        (10, 1, 1, [5, 3, 1, 1]),
+        (10, 8, 4, [3, 3, 2, 2]),
+        (10, None, 4, [3, 3, 2, 2]),
+        (2, None, 4, [1, 1]),
+    ],
+    ids=["few cores", "as many cores", "one", "one core", "more cores", "a cluster", "few slices"],
+)
+def test_whoever_is_done_first_takes_what_is_left_and_no_more_run_than_may(
+    slices: int, cores: int | None, at_once: int, sizes: list[int]
+):
+    numbered = [(number, Counted(number)) for number in range(slices)]
+    shares = shares_of(numbered, cores, at_once)
+    assert [len(share) for share in shares] == sizes
+    assert sorted(number for share in shares for number, _ in share) == list(range(slices))
+    assert len(shares) <= at_once or (cores or 99) <= at_once
+
+
+@pytest.mark.parametrize(
+    ("master", "cores"),
+    [
+        ("local", 1),
+        ("local[3]", 3),
+        ("local[*]", os.cpu_count()),
+        ("local[*,3]", os.cpu_count()),
+        ("local[2, 3]", 2),
+        ("local-cluster[2,1,1024]", None),
+        ("spark://there:7077", None),
+        ("", None),
+    ],
+)
+def test_how_many_tasks_run_at_the_same_time_is_known_of_local_masters(master: str, cores: int | None):
+    assert cores_of(cast(Any, OneProcess(master))) == cores
 
 
 def test_spark_is_not_waited_for_when_all_is_moved(tmp_path: Path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import re
 import socket
 import threading
 import urllib.request
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 _LINES = ("4.0", "4.1")
 _MASTERS = ("local", "spark://", "k8s://", "yarn")
 _DEFAULT_MASTER = "local[*,3]"  # every core; a task may fail twice, as on a cluster
+_LOCAL = re.compile(r"local(\[(?P<cores>\d+|\*)(,\s*\d+)?\])?")
 _CONNECT_PORT = 15002
 _CONNECT_SECONDS = 10
 
@@ -85,6 +87,17 @@ def _let_accumulators_end_by_themselves(session: SparkSession) -> None:
 def is_connect(session: SparkSession) -> bool:
     """True when the session speaks Spark Connect: there is no context, no RDD and no JVM to ask."""
     return type(session).__module__.startswith("pyspark.sql.connect")
+
+
+def cores_of(session: SparkSession) -> int | None:
+    """How many tasks run at the same time; None where a cluster decides that."""
+    local = _LOCAL.fullmatch(session.conf.get("spark.master", "") or "")
+    if local is None:
+        return None
+    told = local["cores"] or "1"
+    if told == "*":  # of the machine that a server of Spark Connect runs on, which need not be this one
+        return None if is_connect(session) else os.cpu_count()
+    return int(told)
 
 
 def _check_place(master: str | None, remote: str | None) -> None:

@@ -21,7 +21,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from tidegate.errors import SparkUnavailable, TidegateError
 from tidegate.spark.worker import Progress, Sessions, Worker
@@ -41,6 +41,9 @@ class Slice(Protocol):
 
     def move(self, worker: Worker) -> Facts:
         """Do the work; what is to be known of it."""
+
+
+Numbered: TypeAlias = tuple[int, Slice]
 
 
 @dataclass
@@ -116,10 +119,7 @@ class _Job(threading.Thread):
             if nearby.spark.done():
                 if self._at_once == 1:
                     thread.join()
-                at_once = self._at_once - thread.is_alive()
-                # As many for each core: what one of them did alone in the end, the others would wait for.
-                even = at_once - at_once % cores if at_once > cores else at_once
-                self._move_by_spark(nearby.spark.result(), even, nearby)
+                self._move_by_spark(nearby.spark.result(), self._at_once - thread.is_alive(), nearby)
         finally:
             thread.join()
 
@@ -145,10 +145,13 @@ class _Job(threading.Thread):
     def _move_by_spark(self, session: SparkSession, at_once: int, joining: Nearby | None = None) -> None:
         left = [(number, self._slices[number]) for number in self._left]
         if left:
+            from tidegate.spark.session import cores_of
+
             if joining is not None:
                 joining.was_joined = True
-            places = session.range(0, len(left), 1, min(len(left), at_once))
-            work = _task(left, str(self._workspace))
+            shares = shares_of(left, cores_of(session), at_once)
+            places = session.range(0, len(shares), 1, len(shares))
+            work = _task(shares, str(self._workspace))
             for row in places.mapInArrow(work, "slice bigint, facts string").collect():
                 self._results.put((row["slice"], json.loads(row["facts"])))
 
@@ -165,6 +168,21 @@ class _Job(threading.Thread):
         return _failed(SparkUnavailable(happened, COMMITTED_STANDS, remedy or again))
 
 
+def shares_of(slices: Sequence[Numbered], cores: int | None, at_once: int) -> list[Sequence[Numbered]]:
+    """The slices of each task. So many tasks as may run at once; where there are no more cores than that, further ones
+    that become smaller, for whoever is done first: a task costs as much as some thousand rows, and to wait for the one
+    that got the longest slices costs more."""
+    if cores is None or cores > at_once:
+        tasks = min(at_once, len(slices))
+        return [slices[task::tasks] for task in range(tasks)]
+    shares, taken = list[Sequence[Numbered]](), 0
+    while taken < len(slices):
+        size = -(-(len(slices) - taken) // (2 * cores))
+        shares.append(slices[taken : taken + size])
+        taken += size
+    return shares
+
+
 def _reason(problem: BaseException | None) -> str:
     """What a worker's Python raised, which stands at the end of its stack trace; else the first line."""
     lines = [line.strip() for line in str(problem or "no answer").strip().split("\n")]
@@ -173,9 +191,9 @@ def _reason(problem: BaseException | None) -> str:
 
 
 def _task(
-    slices: list[tuple[int, Slice]], workspace: str
+    shares: list[Sequence[Numbered]], workspace: str
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]:
-    """Slices by their numbers; a task is told their places in the list."""
+    """A task is told which of the shares is its own."""
 
     def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
@@ -185,8 +203,7 @@ def _task(
         attempt = f"{context.taskAttemptId()}" if context is not None else f"p{os.getpid()}"
         with closing(Sessions()) as sessions:
             for batch in batches:
-                for place in batch.column(0).to_pylist():
-                    number, slice_ = slices[place]
+                for number, slice_ in chain.from_iterable(shares[place] for place in batch.column(0).to_pylist()):
                     facts = _outcome(slice_, number, Path(workspace), attempt, sessions)
                     _leave(Path(workspace), f"{number}.{attempt}", facts)
                     yield pa.RecordBatch.from_pydict({"slice": [number], "facts": [json.dumps(facts)]})
