@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
@@ -116,6 +117,9 @@ def test_each_column_is_written_the_way_that_suits_it_and_reads_as_it_was(tmp_pa
                 [None if row % 7 == 0 else row * 1_000_001 for row in range(count)], pa.timestamp("us", "UTC")
             ),
             "small": pa.array([-(row % 255) for row in range(count)], pa.int16()),
+            "rate": pa.array([Decimal(row) - 500 for row in range(count)], pa.decimal128(18, 6)),
+            "cents": pa.array([Decimal(row) for row in range(count)], pa.decimal128(9, 2)),
+            "amount": pa.array([Decimal(-row) for row in range(count)], pa.decimal128(19, 2)),
             "currency": pa.array(["EUR", "USD"] * (count // 2)),
             "note": pa.array([f"note {row}" for row in range(count)]),
             "id.of": pa.array(range(count), pa.int64()),
@@ -130,5 +134,8 @@ def test_each_column_is_written_the_way_that_suits_it_and_reads_as_it_was(tmp_pa
     ways = {group.column(place).path_in_schema: group.column(place).encodings for place in range(group.num_columns)}
     by_difference = [name for name, used in ways.items() if "DELTA_BINARY_PACKED" in used]
     by_dictionary = [name for name, used in ways.items() if "RLE_DICTIONARY" in used]
-    assert (by_difference, by_dictionary) == (["id", "day", "at", "small"], ["currency"])
+    assert (by_difference, by_dictionary) == (
+        ["id", "day", "at", "small", "rate", "cents"],
+        ["currency"],
+    )
     assert pq.read_table(path).to_batches() == [rows]

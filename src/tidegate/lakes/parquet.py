@@ -42,6 +42,7 @@ _LONGEST_NAME = 80
 _SHORTENED = "~"
 _ROW_GROUP_ROWS = 256 * 1024
 _ROW_GROUP_BYTES = 64 * 1024 * 1024
+_DIGITS_OF_AN_INTEGER = 18
 
 
 @dataclass(frozen=True)
@@ -344,10 +345,17 @@ def _by_differences(schema: pa.Schema, repetitive: list[str]) -> dict[str, str]:
     return {
         field.name: "DELTA_BINARY_PACKED"
         for field in schema
-        if (types.is_integer(field.type) or types.is_temporal(field.type))
+        if (types.is_integer(field.type) or types.is_temporal(field.type) or _is_stored_as_integer(field.type))
         and _is_one(field.name)
         and field.name not in repetitive
     }
+
+
+def _is_stored_as_integer(kind: pa.DataType) -> bool:
+    """A decimal that fits into 64 bits."""
+    import pyarrow.types as types
+
+    return bool(types.is_decimal(kind) and kind.precision <= _DIGITS_OF_AN_INTEGER)
 
 
 def _is_one(name: str) -> bool:
