@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from tidegate.model.receipt import Receipt
-from tidegate.rows.differences import Content, content_of, difference
+from tidegate.rows.differences import Content, content_of, difference, first_places
 from tidegate.rows.hashing import sum_of
 
 Row = tuple[tuple[int, int], int]
@@ -77,6 +77,16 @@ def test_many_rows_are_told_apart_as_a_dictionary_would():
     )
     keys = list(new)
     assert {keys[place] for place in np.flatnonzero(found.fresh)} == new.keys() - old.keys()
+
+
+@pytest.mark.parametrize("rows", [0, 1, 4_000])
+def test_of_hashes_that_are_there_more_than_once_the_first_counts(rows: int):
+    # Few first words, as above.
+    hashes = np.random.default_rng(7).integers(0, (30, 90), (rows, 2)).astype(np.uint64)
+
+    _, expected = np.unique(hashes, axis=0, return_index=True)
+
+    assert first_places(hashes).tolist() == sorted(expected.tolist())
 
 
 def test_a_side_without_rows_has_the_columns_of_its_key():

@@ -254,6 +254,7 @@ class _Change:
         import numpy as np
         import pyarrow as pa
 
+        from tidegate.rows.differences import first_places
         from tidegate.rows.hashing import hash_rows
 
         work = self._work
@@ -264,8 +265,7 @@ class _Change:
         if self._there is not None:
             keys = pa.concat_tables([keys, *self._left(self._there, keys.schema)])
         hashes = np.concatenate([hash_rows(one) for one in keys.to_batches()] or [np.zeros((0, 2), np.uint64)])
-        _, first = np.unique(hashes, axis=0, return_index=True)
-        columns, keys = work.columns(self._form.keys), keys.take(pa.array(first))
+        columns, keys = work.columns(self._form.keys), keys.take(pa.array(first_places(hashes)))
         stage = self._stages.enter_context(self._session.stage(work.request.table, columns, iter(keys.to_batches())))
         return replace(work.request, rows=with_partner(stage, columns))
 

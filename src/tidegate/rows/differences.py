@@ -83,7 +83,7 @@ def content_of(batches: Iterable[pa.RecordBatch], schema: pa.Schema, keys: Seque
 
 def difference(new: Content, old: Content) -> Difference:
     """By key: what only the new one has, what both have and differs, and what only the old one has."""
-    order, same = _neighbours(np.concatenate([new.key, old.key]))
+    order, same = neighbours(np.concatenate([new.key, old.key]))
     one, next_one = order[:-1][same], order[1:][same]
     begins, ends = one < new.rows, next_one < new.rows
     here, there = one[begins & ~ends], next_one[begins & ~ends] - new.rows
@@ -103,8 +103,8 @@ def difference(new: Content, old: Content) -> Difference:
 _NONE: Words = np.zeros((0, 2), np.uint64)
 
 
-def _neighbours(key: Words) -> tuple[Places, Mask]:
-    """The places of keys in an order in which like ones stand side by side, the earlier first; and which of them, but
+def neighbours(key: Words) -> tuple[Places, Mask]:
+    """The places of hashes in an order in which like ones stand side by side, the earlier first; and which of them, but
     for the last, are like the one after them."""
     order = np.argsort(key[:, 0], kind="stable")
     for again in (False, True):
@@ -115,6 +115,14 @@ def _neighbours(key: Words) -> tuple[Places, Mask]:
             break
         order = np.lexsort((key[:, 1], key[:, 0]))  # half of the hash is the same by chance
     return order, same
+
+
+def first_places(key: Words) -> Places:
+    """Of hashes that are there more than once the first, of all others their own."""
+    order, same = neighbours(key)
+    begins = np.ones(len(order), bool)
+    begins[1:] = ~same
+    return np.sort(order[begins])
 
 
 def picked(batches: Iterable[pa.RecordBatch], chosen: Mask, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:

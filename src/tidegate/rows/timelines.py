@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tidegate.rows.differences import Mask
+from tidegate.rows.differences import Mask, neighbours
 from tidegate.rows.settled import ends_as_text
 from tidegate.rows.versions import (
     ASIDE,
@@ -39,6 +39,7 @@ from tidegate.rows.versions import (
     placed,
     taken_back,
     was_lost,
+    words_of,
 )
 
 
@@ -102,7 +103,7 @@ def decide(batch: Versions, timeline: Versions, rules: Rules) -> Decision:
     replacing = np.concatenate([replacing, matched[touched]])
     replaced = np.concatenate([replaced, theirs[touched]])
     surplus = _surplus(batch, timeline, theirs, replaced, rules)
-    stays = np.setdiff1d(np.arange(timeline.rows), np.concatenate([replaced, surplus]))
+    stays = _without(np.arange(timeline.rows), np.concatenate([replaced, surplus]))
     written = np.concatenate([replacing, fresh])
     speaking = _in_its_own_words(batch, timeline, matched, theirs, rules)
     all_of_it = _Together.of(batch, speaking, written, stays, _closed(timeline), rules)
@@ -190,7 +191,9 @@ def _matched(batch: Versions, timeline: Versions, first: Places) -> tuple[Places
 
 
 def _without(places: Places, some: Places) -> Places:
-    return np.setdiff1d(places, some)
+    left = np.ones(max(places.max(initial=-1), some.max(initial=-1)) + 1, bool)
+    left[some] = False
+    return places[left[places]]
 
 
 def _paired(batch: Versions, timeline: Versions, new: Places, known: Places) -> tuple[Places, Places, Places]:
@@ -404,11 +407,9 @@ def _expected(batch: Versions, timeline: Versions, written: Places, stays: Place
 
 def _shared(timeline: Versions) -> Mask:
     """Whether a row of the timeline shares its group with another."""
-    if not timeline.rows:
-        return np.zeros(0, bool)
-    groups = np.stack([timeline.column(name) for name in GROUP], axis=1)
-    _, inverse, counts = np.unique(groups, axis=0, return_inverse=True, return_counts=True)
-    shared: Mask = counts[inverse.reshape(-1)] > 1
+    order, same = neighbours(words_of(timeline, GROUP))
+    shared = np.zeros(timeline.rows, bool)
+    shared[order[:-1][same]] = shared[order[1:][same]] = True
     return shared
 
 

@@ -156,12 +156,13 @@ def versions_of(batches: Iterable[pa.RecordBatch], schema: pa.Schema, form: Form
     content = [name for name in schema.names if name not in form.outside]
     state = [name for name in content if name not in form.times] or list(form.keys)
     aside = [name for name in form.outside if name not in (form.flag, form.end)] or list(form.keys)
-    hashed = [list(form.keys), list(form.group), content, state, aside]
+    hashed = [tuple(columns) for columns in (form.keys, form.group, content, state, aside)]
     named = list(dict.fromkeys((*form.keys, *form.group, form.mark, *((form.end,) if form.end else ()))))
     parts, kept, flags, tombstones = [], [], [], []
     for batch in batches:
-        hashes = [hash_rows(batch.select(columns)) for columns in hashed]
-        words = [pa.array(one[:, side]) for one in hashes for side in (0, 1)]
+        # Often some of them are the same columns: where no column only says when, a state is all of the content.
+        hashes = {columns: hash_rows(batch.select(columns)) for columns in set(hashed)}
+        words = [pa.array(hashes[columns][:, side]) for columns in hashed for side in (0, 1)]
         parts.append(pa.table(words, names=[*KEY, *GROUP, *ROW, *STATE, *ASIDE]))
         kept.append(pa.Table.from_batches([batch.select(named)]))
         flags.append(form.flags(batch))
@@ -223,16 +224,16 @@ def like_before(table: pa.Table, names: Sequence[str], *, shifted: bool = False)
 
 def keys_of(side: Versions, chosen: Mask | None = None) -> pa.Array:
     """The keys of all rows, or of those that are chosen, as sixteen bytes each."""
-    words = _words(side, KEY)
+    words = words_of(side, KEY)
     return _as_bytes(words if chosen is None else words[chosen])
 
 
 def groups_of(side: Versions) -> pa.Array:
     """The groups of all rows, likewise."""
-    return _as_bytes(_words(side, GROUP))
+    return _as_bytes(words_of(side, GROUP))
 
 
-def _words(side: Versions, names: Sequence[str]) -> npt.NDArray[np.uint64]:
+def words_of(side: Versions, names: Sequence[str]) -> npt.NDArray[np.uint64]:
     return np.stack([side.column(name) for name in names], axis=1)
 
 
