@@ -103,23 +103,23 @@ def difference(new: Content, old: Content) -> Difference:
 _NONE: Words = np.zeros((0, 2), np.uint64)
 
 
-def neighbours(key: Words) -> tuple[Places, Mask]:
+def neighbours(hashes: Words) -> tuple[Places, Mask]:
     """The places of hashes in an order in which like ones stand side by side, the earlier first; and which of them, but
-    for the last, are like the one after them."""
-    order = np.argsort(key[:, 0], kind="stable")
+    for the last, are like the one after them. A hash may have any number of words."""
+    order = np.argsort(hashes[:, 0], kind="stable")
     for again in (False, True):
-        first, second = key[order, 0], key[order, 1]
-        like = first[1:] == first[:-1]
-        same = like & (second[1:] == second[:-1])
-        if again or not (like & ~same).any():
+        ordered = hashes[order]
+        alike = ordered[1:] == ordered[:-1]
+        same: Mask = alike.all(axis=1)
+        if again or not (alike[:, 0] & ~same).any():
             break
-        order = np.lexsort((key[:, 1], key[:, 0]))  # half of the hash is the same by chance
+        order = np.lexsort(hashes.T[::-1])  # a word is the same by chance
     return order, same
 
 
-def first_places(key: Words) -> Places:
+def first_places(hashes: Words) -> Places:
     """Of hashes that are there more than once the first, of all others their own."""
-    order, same = neighbours(key)
+    order, same = neighbours(hashes)
     begins = np.ones(len(order), bool)
     begins[1:] = ~same
     return np.sort(order[begins])

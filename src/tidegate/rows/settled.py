@@ -21,6 +21,8 @@ def differs(expected: pa.Table, found: Versions) -> str:
     if found.ends is not None:
         held = held.append_column("end", ends_as_text(found.ends))
         expected = expected.set_column(expected.num_columns - 1, "end", ends_as_text(expected["end"].combine_chunks()))
+    if _in_order(expected).equals(_in_order(held)):
+        return ""
     content = held.column_names
     sides = [side.group_by(content).aggregate([([], "count_all")]) for side in (expected, held)]
     both = sides[0].join(sides[1], content, join_type="full outer", right_suffix="_held")
@@ -28,6 +30,11 @@ def differs(expected: pa.Table, found: Versions) -> str:
     missing, more = pc.greater(here, there), pc.less(here, there)
     lost, added = pc.sum(missing).as_py() or 0, pc.sum(more).as_py() or 0
     return f"{counted(lost, 'version')} not as it should be, {added:,} should not be there" if lost + added else ""
+
+
+def _in_order(rows: pa.Table) -> pa.Table:
+    """By one word of their hash alone, which leaves the order of few of them to chance: what is equal then is equal."""
+    return rows.take(pa.array(np.argsort(rows[ROW[0]].to_numpy(), kind="stable"))).combine_chunks()
 
 
 def ends_as_text(ends: pa.Array) -> pa.Array:

@@ -199,6 +199,18 @@ def _without(places: Places, some: Places) -> Places:
 def _paired(batch: Versions, timeline: Versions, new: Places, known: Places) -> tuple[Places, Places, Places]:
     """New versions to be inserted, and pairs of what was changed in place: one of the batch, one of the timeline."""
     others = _without(np.arange(timeline.rows), known)
+    groups = [words_of(batch, GROUP)[new], words_of(timeline, GROUP)[others]]
+    order, same = neighbours(np.concatenate(groups))
+    one, next_one = order[:-1][same], order[1:][same]
+    if (one < len(new)).all() and (next_one >= len(new)).all():  # no group has two rows of one side
+        is_paired = np.zeros(len(new), bool)
+        is_paired[one] = True
+        in_order = np.argsort(one)
+        return new[~is_paired], new[is_paired], others[next_one[in_order] - len(new)]
+    return _paired_by_rank(batch, timeline, new, others)
+
+
+def _paired_by_rank(batch: Versions, timeline: Versions, new: Places, others: Places) -> tuple[Places, Places, Places]:
     here, there = _ranked(batch, new), _ranked(timeline, others)
     both = here.join(there, [*GROUP, "rank"], join_type="left outer", right_suffix="_there").sort_by("place")
     alone = both["place_there"].is_null()

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from tidegate.errors import ValueProblem
 from tidegate.model.receipt import Receipt
 from tidegate.model.values import Kind, Value
-from tidegate.rows.differences import EXAMPLES, Mask
+from tidegate.rows.differences import EXAMPLES, Mask, first_places
 from tidegate.rows.hashing import hash_rows, sum_of
 
 Places = npt.NDArray[np.int64]
@@ -199,11 +199,9 @@ def in_order(marks: pa.Array, kind: Kind) -> pa.Array:
 
 def first_of_each(batch: Versions) -> Places:
     """One place for rows that more than once there; of those that differ in their flag, one that holds."""
-    ordered = batch.hashes.append_column("place", pa.array(np.arange(batch.rows)))
-    ordered = ordered.append_column("closed", pa.array(~batch.flags))
-    ordered = ordered.sort_by([("closed", "ascending"), ("place", "ascending")])
-    each = ordered.group_by([*GROUP, *ROW], use_threads=False).aggregate([("place", "first")])
-    return np.sort(each["place_first"].to_numpy())
+    holding_first = np.argsort(~batch.flags, kind="stable")
+    each = first_places(words_of(batch, [*ROW, *GROUP])[holding_first])
+    return np.sort(holding_first[each])
 
 
 def placed(side: Versions, places: Places) -> pa.Table:
