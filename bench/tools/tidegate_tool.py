@@ -4,12 +4,15 @@ is stopped half way."""
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from tidegate import Tidegate
+if TYPE_CHECKING:
+    from tidegate import Tidegate
 
 KINDS: dict[str, dict[str, Any]] = {
     "partition": {"kind": "partition", "partition_column": "cob"},
@@ -39,6 +42,8 @@ def _settings(job: dict[str, Any]) -> dict[str, Any]:
 
 
 def _project(job: dict[str, Any], session: Any = None) -> Tidegate:
+    from tidegate import Tidegate
+
     # Where no master is named, few rows are moved without Spark.
     spark = session or ({"master": job["master"]} if "master" in job else None)
     return Tidegate(**_settings(job), spark=spark)
@@ -94,28 +99,26 @@ def load(job: dict[str, Any]) -> dict[str, Any]:
         return {"seconds": time.monotonic() - started, "outcome": report.outcome, "timings": dict(report.timings)}
 
 
-def daily(job: dict[str, Any]) -> dict[str, Any]:
-    _command(job, "run")
+def daily(job: dict[str, Any]) -> None:
     if job.get("verify"):
-        _command(job, "verify")
-    return {}
+        subprocess.run(_command(job, "run"), check=True)
+        _become(_command(job, "verify"))
+    _become(_command(job, "run"))
 
 
-def plan(job: dict[str, Any]) -> dict[str, Any]:
-    _command(job, "plan")
-    return {}
+def plan(job: dict[str, Any]) -> None:
+    _become(_command(job, "plan"))
 
 
-def _command(job: dict[str, Any], verb: str) -> None:
-    from tidegate.cli.main import main
-
+def _command(job: dict[str, Any], verb: str) -> list[str]:
     config = Path(job["state"]) / "tidegate.yml"
     config.write_text(json.dumps(_settings(job)))  # which is YAML, too
-    try:
-        main([verb, "--config", str(config)])
-    except SystemExit as end:
-        if end.code:
-            raise
+    return [str(Path(sys.executable).with_name("tidegate")), verb, "--config", str(config)]
+
+
+def _become(command: list[str]) -> NoReturn:
+    """As one types it: nothing of this script is left."""
+    os.execv(command[0], command)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The command does without pandas where it can, and nobody else has to."""
+"""What the command does without: pandas, where nobody else has to; and taking itself apart in the end."""
 
 from __future__ import annotations
 
@@ -30,3 +30,19 @@ assert "pandas" not in sys.modules
 def test_pandas_is_there_for_whoever_needs_it(code: str):
     done = subprocess.run([sys.executable, "-c", BEGINS + code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(("arguments", "exit_code"), [(["plugins"], 0), (["run", "--config", "nowhere.yml"], 2)])
+def test_a_process_ends_with_its_exit_code_and_all_that_it_said(arguments: list[str], exit_code: int):
+    code = (
+        "import atexit, sys\n"
+        "from tidegate.cli.main import process\n"
+        "class TakenApart:\n"
+        "    def __del__(self): print('taken apart')\n"
+        "left = TakenApart()\n"
+        "atexit.register(print, 'called in the end')\n"
+        "process()"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.splitlines()[-1:]) == (exit_code, ["called in the end"])
+    assert ("nowhere.yml" in done.stderr) == bool(exit_code)
