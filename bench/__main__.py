@@ -8,6 +8,7 @@ import os
 import shutil
 import sys
 import time
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,26 +28,45 @@ def main() -> None:
     folder = Path(options.folder).resolve()
     tools = [tool for tool in TOOLS if not options.tools or tool.name in options.tools]
     listed = cases.quick() if options.quick else cases.long()
-    chosen = [case for case in listed if _wanted(case, options.cases) and _has_server(case)]
+    listed = [case for case in listed if _has_server(case)]
+    chosen = [case for case in listed if _wanted(case.name, options.cases)]
     started = time.monotonic()
     missing = install(tools, folder / "environments")
-    results: dict[str, Any] = {"machine": report.machine(), "rounds": options.rounds, "missing": missing, "cases": []}
+    results = _found_before(folder) | {"machine": report.machine(), "missing": missing}
     shutil.rmtree(folder / "results", ignore_errors=True)
     timeout = TIMEOUT if options.quick else LONG_TIMEOUT
     drivers = jars([tool for tool in tools if tool.name not in missing], folder / "environments")
     print(f"Ready after {time.monotonic() - started:.0f} s.", flush=True)
-    with opened(folder, drivers, {case.database for case in chosen}) as world:
+    names = [case.name for case in listed]
+    is_profiled = _wanted("profile", options.cases)
+    databases = {case.database for case in chosen} | ({"postgresql", "mysql"} if is_profiled else set())
+    with opened(folder, drivers, databases) as world:
         for case in chosen:
             contenders = [tool for tool in tools if case.takes(tool) and tool.name not in missing]
             series = _measured(case, contenders, world, options.rounds, timeout)
-            results["cases"].append(report.as_json(case, series))
+            results["cases"] = report.among(report.as_json(case, series), results["cases"], names)
             print(report.as_text(case, series), flush=True)
             _write(folder, results)
-        if not options.cases:
-            results["profiles"] = [profile.of(side) for side in world.sides.values()]
+        if is_profiled:
+            results["profiles"] = list(_profiles(world, options.quick))
             print("\n".join(profile.as_text(one) for one in results["profiles"]))
             _write(folder, results)
+    print("\n".join(report.growth(results["cases"])))
     print(f"\nWritten after {time.monotonic() - started:.0f} s: {folder}/results.json, .md and .svg")
+
+
+def _found_before(folder: Path) -> dict[str, Any]:
+    """What was measured here stays until it is measured again: a long benchmark may be run in parts."""
+    place = folder / "results.json"
+    found: dict[str, Any] = json.loads(place.read_text()) if place.exists() else {"cases": [], "profiles": []}
+    return found
+
+
+def _profiles(world: World, quick: bool) -> Iterator[dict[str, Any]]:
+    for database in ("postgresql", "mysql"):
+        yield profile.of(world.sides[database])
+        if not quick:
+            yield from profile.of_days(world, database)
 
 
 def _write(folder: Path, results: dict[str, Any]) -> None:
@@ -55,8 +75,8 @@ def _write(folder: Path, results: dict[str, Any]) -> None:
     (folder / "results.svg").write_text(report.as_chart(results))
 
 
-def _wanted(case: cases.Case, names: list[str]) -> bool:
-    return not names or any(f"{case.name}-".startswith(f"{name}-") for name in names)
+def _wanted(name: str, begins: list[str]) -> bool:
+    return not begins or any(f"{name}-".startswith(f"{begin}-") for begin in begins)
 
 
 def _has_server(case: cases.Case) -> bool:
@@ -107,7 +127,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="the short form: under ten minutes")
     parser.add_argument("--rounds", type=int, help="how often each contender has its turn: 2 when quick, 3 otherwise")
     parser.add_argument("--folder", default="bench-results", help="environments, servers' data and results")
-    parser.add_argument("--cases", nargs="*", default=[], help="only cases whose names begin so")
+    parser.add_argument("--cases", nargs="*", default=[], help="only cases whose names begin so; `profile` is one")
     parser.add_argument("--tools", nargs="*", default=[], help="only these contenders")
     options = parser.parse_args()
     options.rounds = options.rounds or (2 if options.quick else 3)

@@ -295,7 +295,12 @@ def long() -> Iterator[Case]:
     yield Daily("daily-static-5m", "Daily run, static, 1% of 5,000,000 rows changed", rows=5_000_000, kind="static")
     yield Extract("mariadb-extract-1m", "MariaDB: extract of 1,000,000 rows", "mysql", rows=1_000_000)
     yield Load("mariadb-load-1m", "MariaDB: load of 1,000,000 rows into an empty table", "mysql", rows=1_000_000)
+    for kind in ("partition", "scd2", "static"):
+        title = f"MariaDB: daily run, {kind}, 1% of 200,000 rows changed"
+        yield Daily(f"mariadb-daily-{kind}", title, "mysql", rows=200_000, kind=kind)
     for work, case in (("extract", Extract), ("load", Load)):
         yield case(f"sqlserver-{work}-200k", f"SQL Server: {work} of 200,000 rows", "sqlserver", rows=200_000)
     yield Daily("sqlserver-daily", "SQL Server: daily run, 1% of 200,000 rows", "sqlserver", rows=200_000)
-    yield Memory("memory-20m", "Memory: extract of 20,000,000 rows", only=("tidegate",), rows=20_000_000)
+    for name, rows in (("1m", 1_000_000), ("5m", 5_000_000), ("20m", 20_000_000)):
+        title = f"Memory: extract of {rows:,} rows"
+        yield Memory(f"memory-{name}", title, only=("tidegate on Spark",), rows=rows)

@@ -1,26 +1,35 @@
-"""Where the time of one slice goes: each step of extract and load by itself, in one process, on the same rows."""
+"""Where the time goes: of one slice each step by itself, in one process, on the same rows; and of daily runs."""
 
 from __future__ import annotations
 
+import json
 import statistics
+import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pyarrow as pa
 
+from bench import measure
+from bench.cases import Daily
+from bench.contenders import HERE, TOOLS
 from bench.tables import TRADES
-from bench.world import SOURCE, Side
+from bench.world import SOURCE, Side, World
 from tidegate import plugins
 from tidegate.config.urls import parse_connection
+from tidegate.databases.postgresql import encoding
 from tidegate.interfaces import ReadRequest
 from tidegate.lakes.parquet import FileWriter, ParquetLake
+from tidegate.model.columns import Column
 from tidegate.model.names import TableName
 from tidegate.rows.hashing import ReceiptBuilder
 
 ROWS = 500_000
+DAILY_ROWS = 1_000_000
 ROUNDS = 3
 
 
@@ -36,9 +45,30 @@ def of(side: Side) -> dict[str, Any]:
     per_million = 1_000_000 / ROWS
     return {
         "database": side.database,
-        "rows": ROWS,
+        "what": "one slice, seconds per million rows",
         "steps": {step: round(statistics.median(seconds) * per_million, 2) for step, seconds in steps.items()},
     }
+
+
+def of_days(world: World, database: str) -> Iterator[dict[str, Any]]:
+    """Of a daily run of each kind: the median of some days, the first load not among them."""
+    [tool] = [tool for tool in TOOLS if tool.name == "tidegate"]
+    for kind in ("partition", "scd2", "static"):
+        case = Daily(f"profile-{kind}", "", database, rows=DAILY_ROWS, kind=kind)
+        days: list[dict[str, Any]] = []
+        case.prepare(tool, world, lambda tool, job: _a_day(job))
+        for number in range(ROUNDS):
+            case.begin(world, number)
+            days.append(_a_day(case.job(tool, world)))
+        steps = {step: statistics.median(day["steps"][step] for day in days) for step in days[0]["steps"]}
+        total = statistics.median(day["total"] for day in days)
+        what = f"a daily run, {kind}, 1% of {DAILY_ROWS:,} rows, seconds"
+        yield {"database": database, "what": what, "steps": {**steps, "from begin to end": total}}
+
+
+def _a_day(job: dict[str, Any]) -> dict[str, Any]:
+    measured = measure.run([sys.executable, str(HERE / "tools" / "daily_profile.py"), json.dumps(job)], 600)
+    return dict(measured.facts)
 
 
 def _once(side: Side, table: str, folder: Path, steps: _Steps) -> None:
@@ -49,17 +79,21 @@ def _once(side: Side, table: str, folder: Path, steps: _Steps) -> None:
         name = TableName("", table).within(database.default_schema)
         shape = session.shapes([name])[name]
         batches = steps.timed("wire and decode", lambda: list(session.read(ReadRequest(name, shape.columns))))
+        if side.database == "postgresql":
+            steps.timed("wire alone", lambda: _forgotten(side, table))
         steps.timed("hash", lambda: _hashed(batches))
         file, lake = folder / "rows.parquet", ParquetLake(folder)
         steps.timed("write the file", lambda: _written(file, batches))
         read = steps.timed("read the file", lambda: list(lake.batches(file, 10_000, 16 * 1024 * 1024)))
         copy = TableName(name.schema, f"{table}_copy")
+        if side.database == "postgresql":
+            steps.timed("encode alone", lambda: _encoded(shape.columns, read))
         steps.timed("encode and load", lambda: session.write(copy, shape.columns, iter(read)))
 
 
 def as_text(profile: dict[str, Any]) -> str:
     steps = ", ".join(f"{step} {seconds:.2f}" for step, seconds in profile["steps"].items())
-    return f"\nOne slice on {profile['database']}, seconds per million rows: {steps}"
+    return f"\n{profile['database']}, {profile['what']}: {steps}"
 
 
 class _Steps:
@@ -75,6 +109,25 @@ class _Steps:
 
 def _like(side: Side, table: str) -> str:
     return f"(LIKE {table})" if side.database == "postgresql" else f"LIKE {table}"
+
+
+def _forgotten(side: Side, table: str) -> None:
+    """What libpq, the server and the kernel take, when nobody looks at the rows."""
+    with psycopg.connect(side.url(SOURCE), autocommit=True) as connection:
+        link = connection.pgconn
+        link.exec_(f"COPY {table} TO STDOUT (FORMAT binary)".encode())
+        while link.get_copy_data(0)[0] > 0:
+            pass
+        link.get_result()
+        link.get_result()
+
+
+def _encoded(columns: Sequence[Column], batches: list[pa.RecordBatch]) -> None:
+    schema = batches[0].schema
+    writers = encoding.writers(columns, schema)
+    assert writers is not None
+    for _ in encoding.encoded(iter(batches), schema, writers):
+        pass
 
 
 def _hashed(batches: list[pa.RecordBatch]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Sequence
+from datetime import datetime, timezone
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -37,10 +38,56 @@ def as_text(case: Case, series: Sequence[Series]) -> str:
     return "\n".join(lines)
 
 
+def among(case: dict[str, Any], others: list[dict[str, Any]], names: Sequence[str]) -> list[dict[str, Any]]:
+    """A case among others that were measured, in the order of their names; in place of itself."""
+    all_of_them = [case, *(one for one in others if one["case"] != case["case"])]
+    order = {name: place for place, name in enumerate(names)}
+    return sorted(all_of_them, key=lambda one: order.get(one["case"], len(order)))
+
+
+# What grows, how many times, from which case to which, and of which contenders
+_GROWTH = (
+    ("rows", 5, "extract-1m", "extract-5m"),
+    ("rows", 5, "load-1m", "load-5m"),
+    ("rows", 5, "daily-static-1", "daily-static-5m"),
+    ("columns", 5, "extract-1m", "extract-wide"),
+    ("tables", 10, "tables-20", "tables-200"),
+    ("rows, in memory", 20, "memory-1m", "memory-20m"),
+)
+
+
+def growth(cases: Sequence[dict[str, Any]]) -> list[str]:
+    """How many times as long each contender takes when there is more of something: a line for each that took part in
+    both cases. Of memory, how many times as much."""
+    found = {case["case"]: case for case in cases}
+    lines = []
+    for what, times, less, more in _GROWTH:
+        ratios = _grown(found[less], found[more], what) if less in found and more in found else {}
+        if ratios:
+            told = ", ".join(f"{name} {ratio:.1f}x" for name, ratio in ratios.items())
+            lines.append(f"{times} times the {what} ({less}, {more}): {told}")
+    return lines
+
+
+def _grown(less: dict[str, Any], more: dict[str, Any], what: str) -> dict[str, float]:
+    before, after = (
+        {one["name"]: _size(one, what) for one in case["contenders"] if one["median"] and not one["wrong"]}
+        for case in (less, more)
+    )
+    return {name: after[name] / before[name] for name in before if name in after}
+
+
+def _size(one: dict[str, Any], what: str) -> float:
+    if "memory" not in what:
+        return float(one["median"])
+    return float(sorted(run["peak"] for run in one["rounds"])[len(one["rounds"]) // 2])
+
+
 def as_json(case: Case, series: Sequence[Series]) -> dict[str, Any]:
     return {
         "case": case.name,
         "title": case.title,
+        "at": f"{datetime.now(timezone.utc):%Y-%m-%d %H:%M}",
         "contenders": [
             {
                 "name": one.name,
@@ -77,6 +124,13 @@ def as_markdown(results: dict[str, Any]) -> str:
             times = f"{one['median']:.2f} | {one['spread']:.2f} | {cpu:.1f}"
             lines.append(f"| {one['name']} | {times} | {peak / _MIB:.0f} | {told} |")
         lines.append("")
+    grown = growth(results["cases"])
+    if grown:
+        lines += ["### Growth", "", *(f"- {line}" for line in grown), ""]
+    for profile in results.get("profiles", []):
+        steps = profile["steps"]
+        lines += [f"### {profile['database']}: {profile['what']}", "", f"| {' | '.join(steps)} |"]
+        lines += [f"|{' --: |' * len(steps)}", f"| {' | '.join(f'{took:.2f}' for took in steps.values())} |", ""]
     return "\n".join(lines)
 
 

@@ -41,7 +41,7 @@ def _settings(job: dict[str, Any]) -> dict[str, Any]:
     return {"source": job["source"], "target": job["target"], "lake": job["folder"], "tables": tables}
 
 
-def _project(job: dict[str, Any], session: Any = None) -> Tidegate:
+def project(job: dict[str, Any], session: Any = None) -> Tidegate:
     from tidegate import Tidegate
 
     # Where no master is named, few rows are moved without Spark.
@@ -71,7 +71,7 @@ def extract(job: dict[str, Any]) -> dict[str, Any]:
             raise _Landed
 
     session = _warm(job)
-    with _project(job, session) as tidegate:
+    with project(job, session) as tidegate:
         tidegate.boundary = stop  # type: ignore[assignment]
         started = time.monotonic()
         try:
@@ -93,7 +93,7 @@ def _warm(job: dict[str, Any]) -> Any:
 
 def load(job: dict[str, Any]) -> dict[str, Any]:
     session = _warm(job)
-    with _project(job, session) as tidegate:
+    with project(job, session) as tidegate:
         started = time.monotonic()
         report = tidegate.run()
         return {"seconds": time.monotonic() - started, "outcome": report.outcome, "timings": dict(report.timings)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -123,3 +124,36 @@ def test_a_process_that_fails_or_takes_too_long_says_so():
 def test_every_case_has_a_name_of_its_own():
     names = [case.name for case in cases.long()]
     assert len(names) == len(set(names))
+
+
+def measured(case: str, seconds: float, *, name: str = "tidegate", mib: int = 1, wrong: str = "") -> dict[str, Any]:
+    rounds = [{"wall": seconds, "cpu": seconds, "peak": mib, "facts": {}}]
+    one = {"name": name, "median": seconds, "spread": 1.0, "failed": "", "wrong": wrong, "rounds": rounds}
+    return {"case": case, "title": case, "contenders": [one]}
+
+
+def test_what_was_measured_before_stays_until_it_is_measured_again():
+    names = ["start", "extract-1m", "extract-5m"]
+    before = [measured("extract-1m", 2), measured("extract-5m", 9)]
+    found = report.among(measured("extract-1m", 3), before, names)
+    found = report.among(measured("start", 1), found, names)
+    assert [(one["case"], one["contenders"][0]["median"]) for one in found] == [
+        ("start", 1),
+        ("extract-1m", 3),
+        ("extract-5m", 9),
+    ]
+
+
+def test_growth_is_told_of_whoever_did_both_right():
+    some = [measured("extract-1m", 2), measured("extract-5m", 9), measured("load-1m", 1)]
+    some += [measured("memory-1m", 1, mib=800), measured("memory-20m", 20, mib=880)]
+    assert report.growth(some) == [
+        "5 times the rows (extract-1m, extract-5m): tidegate 4.5x",
+        "20 times the rows, in memory (memory-1m, memory-20m): tidegate 1.1x",
+    ]
+    assert report.growth([measured("extract-1m", 2), measured("extract-5m", 9, wrong="rounded")]) == []
+
+
+def test_growth_speaks_of_cases_that_there_are():
+    names = {case.name for case in cases.long()}
+    assert {name for _, _, *both in report._GROWTH for name in both} <= names
