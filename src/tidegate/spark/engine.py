@@ -128,11 +128,14 @@ class Engine:
                 future.set_exception(problem)
 
     def _made(self) -> SparkSession:
-        from tidegate.spark.session import open_session
+        from tidegate.spark.session import open_session, warm_up
 
-        return open_session(
+        session = open_session(
             master=self._master, remote=self._remote, options=self._options, launching=self._is_launching.set
         )
+        if self._from_rows:  # this process goes on meanwhile
+            warm_up(session)
+        return session
 
 
 def _closed(opened: Future[SparkSession]) -> None:

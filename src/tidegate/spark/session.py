@@ -9,7 +9,7 @@ import re
 import socket
 import threading
 import urllib.request
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 from weakref import WeakSet
@@ -19,6 +19,7 @@ from tidegate.spark.java import find_java
 from tidegate.spark.launch import SQL, configuration, interrupts_kept, starting
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import SparkSession
 
 _LINES = ("4.0", "4.1")
@@ -87,6 +88,17 @@ def _let_accumulators_end_by_themselves(session: SparkSession) -> None:
 def is_connect(session: SparkSession) -> bool:
     """True when the session speaks Spark Connect: there is no context, no RDD and no JVM to ask."""
     return type(session).__module__.startswith("pyspark.sql.connect")
+
+
+def warm_up(session: SparkSession) -> None:
+    """A first job, of the sort that moves rows. It takes two seconds, in which the JVM loads what all others need and
+    the workers start."""
+    cores = cores_of(session) or 1
+    session.range(0, cores, 1, cores).mapInArrow(_unchanged, "id bigint").collect()
+
+
+def _unchanged(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
+    return batches
 
 
 def cores_of(session: SparkSession) -> int | None:
