@@ -45,11 +45,11 @@ test-sqlserver: $(STAMP) ## Run what needs SQL Server against a real one in a co
 	@test -n "$$TIDEGATE_TEST_SQLSERVER" || docker compose up --detach --wait sqlserver
 	TIDEGATE_ALL_PAIRS=1 TIDEGATE_TEST_SQLSERVER="$${TIDEGATE_TEST_SQLSERVER:-$(LOCAL_SQLSERVER)}" $(BIN)/python -m pytest $(AT_ONCE) $(NEED_SQLSERVER)
 
-bench: $(STAMP) ## Measure Tidegate beside other tools, every case; takes hours
-	PYTHONPATH=tests:. $(BIN)/python -m bench
+bench: $(STAMP) ## Measure Tidegate beside other tools, every case; takes hours (BENCH="--cases extract-5m" for some)
+	PYTHONPATH=tests:. $(BIN)/python -m bench $(BENCH)
 
 bench-quick: $(STAMP) ## The same on small tables, in under ten minutes
-	PYTHONPATH=tests:. $(BIN)/python -m bench --quick
+	PYTHONPATH=tests:. $(BIN)/python -m bench --quick $(BENCH)
 
 lint: $(STAMP) ## Check rules, format and types
 	$(BIN)/ruff check .

@@ -8,6 +8,7 @@ import random
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from kit.dimension import Version, disagreements, made_of
 from tidegate.rows.differences import picked
 from tidegate.rows.histories import findings, history
+from tidegate.rows.pairs import _paired_by_rank, new_and_changed
 from tidegate.rows.settled import differs, settle, settled_again
 from tidegate.rows.timelines import Rules, decide
 from tidegate.rows.versions import Form, Versions, keys_in, versions_of
@@ -165,6 +167,20 @@ def held_after(*batches: list[Row], recompute: bool = False, form: Form = FORM) 
     for batch in batches:
         target.load(batch)
     return target.held()
+
+
+@given(here=st.lists(versions, max_size=12), there=st.lists(versions, max_size=12))
+@settings(deadline=None)
+def test_groups_of_one_row_are_paired_as_groups_of_many_are(here: list[Row], there: list[Row]):
+    sides = [list({(row.key, row.mark): row for row in side}.values()) for side in (here, there)]
+    batch, timeline = (versions_of(table_of(side).to_batches(), SCHEMA, FORM) for side in sides)
+    new, others = np.arange(batch.rows), np.arange(timeline.rows)
+
+    found = new_and_changed(batch, timeline, new, others[:0])
+
+    assert [places.tolist() for places in found] == [
+        places.tolist() for places in _paired_by_rank(batch, timeline, new, others)
+    ]
 
 
 def test_a_newer_version_supersedes_and_a_late_one_does_not():
