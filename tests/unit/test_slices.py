@@ -16,7 +16,7 @@ import pytest
 from kit.one_process import OneProcess
 from tidegate.errors import LakeError, SparkUnavailable
 from tidegate.spark.engine import Engine
-from tidegate.spark.session import cores_of
+from tidegate.spark.session import cores_of, warm_up
 from tidegate.spark.slices import Facts, Nearby, _reason, _Told, run_slices, shares_of
 from tidegate.spark.worker import Worker
 
@@ -211,6 +211,16 @@ def test_whoever_is_done_first_takes_what_is_left_and_no_more_run_than_may(
 )
 def test_how_many_tasks_run_at_the_same_time_is_known_of_local_masters(master: str, cores: int | None):
     assert cores_of(cast(Any, OneProcess(master))) == cores
+
+
+def test_a_spark_that_cannot_run_its_first_job_is_one_error():
+    class Broken(OneProcess):
+        def collect(self) -> list[dict[str, Any]]:
+            raise RuntimeError("Python worker exited unexpectedly\n\tat org.apache.spark")
+
+    warm_up(cast(Any, OneProcess()))
+    with pytest.raises(SparkUnavailable, match="could not run a job: Python worker exited unexpectedly\n"):
+        warm_up(cast(Any, Broken()))
 
 
 def test_spark_is_not_waited_for_when_all_is_moved(tmp_path: Path):

@@ -6,7 +6,7 @@ Facts that shape this file
  * Workers are forks of the daemon: what it has imported, none of them has to import.
  * After each task a worker collects garbage, and looks for it in all objects of all modules that are not frozen.
  * Spark puts a zipped copy of pyspark in front of the installed package, and a jar of its own besides. Each task then
-   makes Python read the directories of these archives again: an eighth of a second, for nothing.
+   makes Python read the directories of these archives again, which takes longer than a small task itself.
 """
 
 from __future__ import annotations

@@ -92,9 +92,17 @@ def is_connect(session: SparkSession) -> bool:
 
 def warm_up(session: SparkSession) -> None:
     """A first job, of the sort that moves rows. It takes two seconds, in which the JVM loads what all others need and
-    the workers start."""
+    the workers start. Raises SparkUnavailable, and closes the session then."""
     cores = cores_of(session) or 1
-    session.range(0, cores, 1, cores).mapInArrow(_unchanged, "id bigint").collect()
+    try:
+        session.range(0, cores, 1, cores).mapInArrow(_unchanged, "id bigint").collect()
+    except Exception as problem:
+        close_session(session)
+        raise SparkUnavailable(
+            f"Spark started and could not run a job: {_reason(problem)}",
+            "Nothing was read or written.",
+            "Correct `spark:` in the configuration, or leave it out to run on this machine alone.",
+        ) from problem
 
 
 def _unchanged(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
