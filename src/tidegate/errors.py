@@ -7,7 +7,8 @@ TidegateError
 │   ├── Transient          the same call may succeed later: the only thing retried
 │   ├── OutcomeUnknown     a commit was sent and no answer came: look before you redo
 │   ├── Unreachable        no connection: wrong host, wrong password, server away
-│   └── MissingObject      a table or a column that is not there (or may not be seen)
+│   ├── MissingObject      a table or a column that is not there (or may not be seen)
+│   └── DuplicateKey       a row whose key another row of the table has
 ├── Locked                 another run holds the table                               exit 1
 ├── LakeError              a file or folder of the lake cannot be used               exit 1
 ├── SparkUnavailable       Java or Spark cannot be started                           exit 1
@@ -71,6 +72,10 @@ class MissingObject(DatabaseError):
     """A table or column that is not there, or that this login may not see."""
 
 
+class DuplicateKey(DatabaseError):
+    """The table has another row with the same key; the transaction was rolled back."""
+
+
 class Locked(TidegateError):
     """Another run holds the table. The message says who, and since when."""
 
@@ -114,10 +119,7 @@ class RunFailed(TidegateError):
 
 
 # What several databases say to the same problem.
-REMEDY_FOR_A_KEY = (
-    "Look at what the target holds under the same key (`tidegate verify --deep`). Where rows went from one value of the"
-    " partition column to another, delete both values in the target and run again: they are loaded anew."
-)
+REMEDY_FOR_A_KEY = "Look at what the target holds under the same key (`tidegate verify --deep`)."
 REMEDY_FOR_A_RULE = (
     "Let what these rows refer to, or the target's rule asks for, come first: keep both tables in one project; or drop"
     " the constraint there."

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from tidegate.errors import ForeignTarget
 from tidegate.model.evidence import LakeFile, LedgerEntry, PartitionEvidence
-from tidegate.model.plan import DAILY, RELOAD, Land, Load, Notice, Remove, Request, Step
+from tidegate.model.plan import DAILY, Land, Load, Notice, Remove, Request, Step
 from tidegate.model.scope import Scope
 from tidegate.model.values import Value
 
@@ -139,7 +139,7 @@ class _Planner:
 
     def _why_land(self, value: Value, file: LakeFile | None, entry: LedgerEntry | None) -> str:
         if self._asked_for(value) and value in self.settled:
-            return RELOAD
+            return self.asked.why
         if file is not None and file.broken:
             return f"its file cannot be used: {file.broken}"
         known = file or (entry if entry is not None and entry.stands else None)
@@ -190,7 +190,7 @@ class _Planner:
             unless = "" if self._asked_for(value) else entry.hash
             return Load(value, land.why, generation, rows, unless_hash=unless), notice
         # The source no longer has it: what the lake holds is restored.
-        return (Load(value, RELOAD, generation, rows) if self._asked_for(value) and usable else None), notice
+        return (Load(value, self.asked.why, generation, rows) if self._asked_for(value) and usable else None), notice
 
     def _first_load(self, value: Value, land: Land | None, file: LakeFile | None, generation: int) -> Load:
         rows = land.rows if land else file.rows if file else None

@@ -2,17 +2,26 @@
 
 Inside of that transaction the rows are read back through the same canonicaliser that hashed them when they were
 extracted. What does not equal the lake's receipt is rolled back, so nothing is ever committed unproven.
+
+Several values are replaced in one transaction where rows went from one of them to another, and a key of the target
+does not contain the partition column: each value alone would meet rows that the other still holds.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tidegate.interfaces import Session
 from tidegate.loads._unit import Batches, Book, Loaded, ReceiptOf, Unit, enter, refused
 from tidegate.model.columns import Column
 from tidegate.model.receipt import Receipt
-from tidegate.sql.partitions import delete_value
+from tidegate.sql.partitions import delete_value, values_with_keys
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,29 +30,84 @@ class Replacement(Unit):
 
     column: Column
     proof: str
+    keys: tuple[tuple[str, ...], ...] = ()
+    """Keys of the target without the partition column, such as `(id)`: a row of another value may have the same one."""
+
+
+@dataclass(frozen=True)
+class Incoming:
+    """One value to be replaced, with its ledger and its new rows."""
+
+    work: Replacement
+    book: Book
+    batches: Batches
 
 
 def replace(session: Session, work: Replacement, book: Book, batches: Batches, receipt_of: ReceiptOf) -> Loaded:
     """Its rows, and no others, hold the value when this ends well."""
-    with session.staged(work.request.table, work.request.columns, batches) as write, session.transaction():
-        entered = enter(session, work, book)
-        if isinstance(entered, Loaded):
-            return entered
-        work = entered
-        if work.look_first and receipt_of(work.request) == Receipt(work.entry.rows, work.entry.hash):
-            book.record(work.entry)
-            return Loaded("equal already")
-        session.execute(delete_value(work.request.table, work.column, work.value))
-        _prove(work, write(), receipt_of)
-        book.record(work.entry)
-    return Loaded("loaded", work.entry.rows)
+    [loaded] = replace_together(session, [Incoming(work, book, batches)], receipt_of)
+    return loaded
 
 
-def _prove(work: Replacement, written: int, receipt_of: ReceiptOf) -> None:
-    expected = Receipt(work.entry.rows, work.entry.hash)
-    if written != expected.rows:
-        raise refused(work, f"{expected.rows:,} rows were sent, the server took {written:,}")
+def replace_together(session: Session, incoming: Sequence[Incoming], receipt_of: ReceiptOf) -> list[Loaded]:
+    """Replace all values, or none. Locks are taken in the order of `incoming`, which must be sorted by value."""
+    with ExitStack() as stages:
+        writes = [
+            stages.enter_context(session.staged(one.work.request.table, one.work.request.columns, one.batches))
+            for one in incoming
+        ]
+        with session.transaction():
+            entered = [_enter(session, one, receipt_of) for one in incoming]
+            replaced = [
+                (work, one.book, write)
+                for work, one, write in zip(entered, incoming, writes, strict=True)
+                if not isinstance(work, Loaded)
+            ]
+            for work, _, _ in replaced:
+                session.execute(delete_value(work.request.table, work.column, work.value))
+            for work, _, write in replaced:
+                _require_all(work, write())
+            for work, book, _ in replaced:
+                _prove(work, receipt_of)
+                book.record(work.entry)
+    return [work if isinstance(work, Loaded) else Loaded("loaded", work.entry.rows) for work in entered]
+
+
+def _enter(session: Session, one: Incoming, receipt_of: ReceiptOf) -> Replacement | Loaded:
+    """The value with a generation of its own, or how it ended without a write."""
+    work = enter(session, one.work, one.book)
+    if isinstance(work, Loaded):
+        return work
+    if work.look_first and receipt_of(work.request) == Receipt(work.entry.rows, work.entry.hash):
+        one.book.record(work.entry)
+        return Loaded("equal already")
+    return work
+
+
+def _require_all(work: Replacement, written: int) -> None:
+    if written != work.entry.rows:
+        raise refused(work, f"{work.entry.rows:,} rows were sent, the server took {written:,}")
+
+
+def _prove(work: Replacement, receipt_of: ReceiptOf) -> None:
     if work.proof == "hash":
-        found = receipt_of(work.request)
+        expected, found = Receipt(work.entry.rows, work.entry.hash), receipt_of(work.request)
         if found != expected:
             raise refused(work, f"sent {expected}, read back {found}")
+
+
+def values_in_the_way(
+    session: Session, work: Replacement, cells: Callable[[Sequence[str]], Iterator[pa.RecordBatch]]
+) -> set[str | None]:
+    """Return the texts of the partition values under which the target holds a key of the incoming rows.
+
+    `cells` reads the named columns of these rows. A key with a column that does not travel is left out."""
+    by_name = {column.name: column for column in work.request.columns}
+    found: set[str | None] = set()
+    for key in work.keys:
+        if by_name.keys() >= {*key}:
+            columns = [by_name[name] for name in key]
+            with session.stage(work.request.table, columns, cells(key)) as stage:
+                rows = session.query(values_with_keys(work.request.table, work.column, stage, columns))
+            found |= {None if text is None else str(text) for (text,) in rows}
+    return found

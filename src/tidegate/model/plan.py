@@ -113,6 +113,10 @@ class Plan:
         return any(table.does_something for table in self.tables)
 
 
+RELOAD = "reload asked for"
+EXCHANGED = "rows went from one value to another: these values are loaded in one transaction"
+
+
 @dataclass(frozen=True)
 class Request:
     """What a person asked for beyond the daily run."""
@@ -122,7 +126,7 @@ class Request:
     reload: frozenset[Value] | None = None
     """Extract and load these again, whatever is known of them; plan nothing else."""
     reload_all: bool = False
+    why: str = RELOAD
 
 
 DAILY = Request()
-RELOAD = "reload asked for"

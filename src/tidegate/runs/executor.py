@@ -13,7 +13,7 @@ from tidegate.config.project import Project
 from tidegate.errors import DatabaseError, Locked, TidegateError
 from tidegate.interfaces import Database, Session
 from tidegate.lakes.parquet import ParquetLake
-from tidegate.model.plan import DAILY, Notice
+from tidegate.model.plan import DAILY, EXCHANGED, Notice, Request
 from tidegate.model.report import Finding, RunReport
 from tidegate.runs import phases
 from tidegate.runs.listener import Boundary, Listener
@@ -144,14 +144,22 @@ class Executor:
         try:
             phases.change_schemas(work, busy)
             not_landed = phases.land(work, busy)
-            phases.load(work, busy, not_landed)
+            exchanges = phases.load(work, busy, not_landed)
             phases.remove(work, busy)
+            self._load_together(work, exchanges)
         except TidegateError as problem:
             # What concerns all tables (Spark, the lake, the control session) fails those that were not done.
             for one in busy:
                 work.failed.setdefault(one.key, str(problem))
         finally:
             self.places.lake.finish(self.run)
+
+    def _load_together(self, work: Work, exchanges: phases.Exchanges) -> None:
+        """Extract values that exchanged rows again, on one snapshot of the source, and load them in one transaction.
+        Values that hold further keys of these rows join them in the next round."""
+        while exchanges:
+            planned = self._plan(list(exchanges), _reload(exchanges), work)
+            exchanges = phases.load_together(work, planned, phases.land(work, planned), exchanges)
 
     def _report(self, work: Work, planned: list[Planned], keys: Sequence[str], verb: str) -> RunReport:
         share = len(work.failed) / max(len(keys), 1)
@@ -182,6 +190,10 @@ class Executor:
             lost = Finding("", "report", f"the report could not be kept: {problem.happened}", severity="warning")
             return replace(report, findings=(*report.findings, lost))
         return report
+
+
+def _reload(exchanges: phases.Exchanges) -> Ask:
+    return lambda table, seen: Request(reload=exchanges[table.key], why=EXCHANGED)
 
 
 def _findings(planned: list[Planned]) -> Iterator[Finding]:

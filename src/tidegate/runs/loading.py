@@ -71,27 +71,24 @@ class LoadSlice:
         return retried(lambda: self._load(worker))
 
     def _load(self, worker: Worker) -> Facts:
-        file = self._file()
-        facts: Facts = {
-            "rows": file.rows,
-            "hash": file.hash,
-            "stamp": file.stamp,
-            "text_columns": list(file.text_columns),
-        }
-        work = self._about(file)
+        work = self.prepared()
         with worker.sessions.session(self.database, "load") as session:
             try:
                 loaded = self._apply(session, work, worker.progress)
                 self.boundary("task committed")
             except OutcomeUnknown:
-                loaded = self._look(work)
+                loaded = self.look(work)
             except NotNative as met:
                 raise ValueProblem(
                     f"{work.table}: column {met.column} of the target holds a value that the source's cannot have.",
                     "The load was rolled back; the target keeps what it had.",
                     f"Correct these rows of the target, or let it rest as text: `columns: {{{met.column}: text}}`.",
                 ) from None
-        return {**facts, "result": loaded.result, "rows": loaded.rows, "detail": loaded.detail}
+        return facts_of(work, loaded)
+
+    def prepared(self) -> Any:
+        """The work, with what the footer of the file says."""
+        return self._about(self._file())
 
     def _file(self) -> LakeFile:
         _, _, file = self.lake.footer(self.path, self.lake_table, self.lake_column)
@@ -128,19 +125,22 @@ class LoadSlice:
         return self.way(
             session,
             work,
-            ValueBook(Ledger(session), work.table, work.value.text, self.boundary),
-            lambda: self._batches(progress),
-            lambda request: _receipt_or_other(session, request),
+            self.book(session),
+            lambda: self.batches(progress),
+            lambda request: receipt_or_other(session, request),
         )
 
-    def _batches(self, progress: Progress) -> Iterator[pa.RecordBatch]:
+    def book(self, session: Session) -> ValueBook:
+        return ValueBook(Ledger(session), self.work.table, self.work.value.text, self.boundary)
+
+    def batches(self, progress: Progress) -> Iterator[pa.RecordBatch]:
         size = self.work.request.batch
         for batch in self.lake.batches(self.path, size.rows, size.bytes):
             _require_nulls_to_be_taken(self.work.request, batch)
             progress.add(batch.num_rows)
             yield batch
 
-    def _look(self, work: Any) -> Loaded:
+    def look(self, work: Any) -> Loaded:
         """The commit got no answer: the ledger knows whether it happened. If not, the whole unit may be repeated."""
         with self.database.connect("look") as session:
             last = Ledger(session).newest(work.table, work.value.text)
@@ -151,6 +151,19 @@ class LoadSlice:
             "The target keeps what it had.",
             "Run again: it completes what is missing.",
         )
+
+
+def facts_of(work: Any, loaded: Loaded) -> Facts:
+    """What the driver is told of a load that ended well."""
+    entry = work.entry
+    return {
+        "hash": entry.hash,
+        "stamp": entry.stamp,
+        "text_columns": list(entry.text_columns),
+        "result": loaded.result,
+        "rows": loaded.rows,
+        "detail": loaded.detail,
+    }
 
 
 def _known_of(file: LakeFile) -> str | None:
@@ -172,7 +185,7 @@ def _require_nulls_to_be_taken(request: ReadRequest, batch: pa.RecordBatch) -> N
             )
 
 
-def _receipt_or_other(session: Session, request: ReadRequest) -> Receipt:
+def receipt_or_other(session: Session, request: ReadRequest) -> Receipt:
     """What cannot be read as the file was read is not what the file holds."""
     try:
         return read_receipt(session, request)

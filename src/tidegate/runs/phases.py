@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from tidegate.errors import Differences, TidegateError
 from tidegate.lakes.parquet import stamp_of
 from tidegate.model.columns import fingerprint
 from tidegate.model.evidence import LedgerEntry
-from tidegate.model.plan import ChangeSchema, Land, Load, Remove
+from tidegate.model.plan import EXCHANGED, ChangeSchema, Land, Load, Remove
 from tidegate.model.report import StepOutcome
 from tidegate.model.values import Value
 from tidegate.runs.kinds import kind_of
@@ -23,10 +23,12 @@ from tidegate.runs.kinds.kind import RemovingKind, TableKind
 from tidegate.runs.landing import LandSlice
 from tidegate.runs.planned import Planned
 from tidegate.runs.work import Job, Snapshot, Work, guarded, outcome_of, run_jobs, snapshot_of, steps_of
-from tidegate.spark.slices import Facts, Slice
+from tidegate.spark.slices import Facts
 from tidegate.sql.text import raw
 
 MoveStep = TypeVar("MoveStep", Land, Load)
+Exchanges: TypeAlias = Mapping[str, frozenset[Value]]
+"""Values by table, between which rows went from one to another: they have to be loaded in one transaction."""
 
 
 def _kind(one: Planned) -> TableKind:
@@ -36,12 +38,13 @@ def _kind(one: Planned) -> TableKind:
 def _in_order(
     steps: Iterable[tuple[Planned, MoveStep]], *, backwards: bool = False
 ) -> Iterator[list[tuple[Planned, MoveStep]]]:
-    """One kind of table after the other: loads in their order, extracts backwards. Of some kinds also one step of a
-    table after the other."""
+    """One kind of table after the other: loads in their order, extracts backwards. Of some tables also one step after
+    the other."""
     placed, seen = [], Counter[str]()
     for one, step in steps:
         kind = _kind(one)
-        placed.append(((kind.loads_in, seen[one.key] if kind.one_at_a_time else 0), (one, step)))
+        singly = kind.loads_singly(one) if isinstance(step, Load) else kind.one_at_a_time
+        placed.append(((kind.loads_in, seen[one.key] if singly else 0), (one, step)))
         seen[one.key] += 1
     placed.sort(key=lambda item: item[0], reverse=backwards)
     for _, some in groupby(placed, key=lambda item: item[0]):
@@ -148,26 +151,69 @@ def _restamp(work: Work, job: Job, entry: LedgerEntry, stamp: str, facts: Facts)
 # Load
 
 
-def load(work: Work, planned: list[Planned], not_landed: set[tuple[str, Value]]) -> None:
-    """Each value in its own transaction, as many at once as there are connections to use."""
+def load(work: Work, planned: list[Planned], not_landed: set[tuple[str, Value]]) -> Exchanges:
+    """Each value in its own transaction, as many at once as there are connections to use. Returns values that were
+    refused, with those that hold their keys."""
     steps = [(one, step) for one in planned for step in steps_of(one, Load) if (one.key, step.value) not in not_landed]
     steps = [(one, step) for one, step in steps if not _failed(work, one, "change schema")]
-    if not steps:
-        return
+    exchanges: dict[str, frozenset[Value]] = {}
+    for some in _in_order(steps):
+        jobs = [_load_job(work, one, [step]) for one, step in some if not _waits(work, one)]
+        exchanges = {**exchanges, **_run_loads(work, jobs, exchanges, {})}
+    return exchanges
+
+
+def load_together(
+    work: Work, planned: list[Planned], not_landed: set[tuple[str, Value]], asked: Exchanges
+) -> Exchanges:
+    """All values of a table in one transaction. Returns those that were refused again, with further values that hold
+    their keys; `asked` is what was returned before."""
+    units = [(one, sorted(steps_of(one, Load), key=lambda step: step.value)) for one in planned]
+    landed = [(one, unit) for one, unit in units if not {(one.key, step.value) for step in unit} & not_landed]
+    return _run_loads(work, [_load_job(work, one, unit) for one, unit in landed if unit], {}, asked)
+
+
+def _run_loads(work: Work, jobs: list[Job], found: Exchanges, asked: Exchanges) -> Exchanges:
+    exchanges = dict(found)
 
     def finished(job: Job, facts: Facts) -> None:
-        outcome = outcome_of(job, facts)
-        if facts.get("result") in ("equal already", "done before"):
-            outcome = replace(outcome, outcome="skipped", why=f"{outcome.why}; the target holds it already")
-        elif facts.get("detail"):
-            outcome = replace(outcome, why=f"{outcome.why}; {facts['detail']}")
-        work.note(outcome)
-        work.boundary("loaded")
+        values = _exchanging(job, facts) | asked.get(job.one.key, frozenset())
+        if joined := values - asked.get(job.one.key, frozenset()):
+            exchanges[job.one.key] = exchanges.get(job.one.key, frozenset()) | values
+        for part, own in job.each(facts):
+            outcome = outcome_of(part, own)
+            if joined:
+                outcome = replace(outcome, outcome="skipped", why=f"{outcome.why}; {EXCHANGED}", error="")
+            elif own.get("result") in ("equal already", "done before"):
+                outcome = replace(outcome, outcome="skipped", why=f"{outcome.why}; the target holds it already")
+            elif own.get("detail"):
+                outcome = replace(outcome, why=f"{outcome.why}; {own['detail']}")
+            work.note(outcome)
+            work.boundary("loaded")
 
-    for some in _in_order(steps):
-        jobs = [Job(one, step, _load_slice(work, one, step)) for one, step in some if not _waits(work, one)]
-        if jobs:
-            run_jobs(work, "load", jobs, finished)
+    if jobs:
+        run_jobs(work, "load", jobs, finished)
+    return exchanges
+
+
+def _exchanging(job: Job, facts: Facts) -> frozenset[Value]:
+    """The values of a job that was refused because of a key, and those that hold such keys. None where a value is in
+    the way that no load of this run can replace."""
+    if "held_by" not in facts:
+        return frozenset()
+    others = [job.table.value(text) for text in facts["held_by"]]
+    if not all(_is_replaceable(job.one, value) for value in others):
+        return frozenset()
+    return frozenset([*others, *(step.value for step in job.steps)])
+
+
+def _is_replaceable(one: Planned, value: Value) -> bool:
+    """Whether the source has the value and Tidegate loads it; or whether this run removes it."""
+    if any(step.value == value and step.side == "target" for step in steps_of(one, Remove)):
+        return True
+    entry = one.evidence.ledger.get(value)
+    is_ours = (entry is not None and entry.stands) or any(step.value == value for step in steps_of(one, Load))
+    return is_ours and value in one.evidence.source
 
 
 def _waits(work: Work, one: Planned) -> bool:
@@ -175,9 +221,14 @@ def _waits(work: Work, one: Planned) -> bool:
     return _kind(one).one_at_a_time and _failed(work, one, "load")
 
 
-def _load_slice(work: Work, one: Planned, step: Load) -> Slice:
-    landed = work.landed.get((one.key, step.value))
-    return _kind(one).load_slice(work, one, step, landed or Path(one.evidence.lake[step.value].path))
+def _load_job(work: Work, one: Planned, steps: Sequence[Load]) -> Job:
+    kind = _kind(one)
+    parts = [kind.load_slice(work, one, step, _file(work, one, step)) for step in steps]
+    return Job(one, steps[0], kind.in_one_transaction(one, parts), tuple(steps[1:]))
+
+
+def _file(work: Work, one: Planned, step: Load) -> Path:
+    return work.landed.get((one.key, step.value)) or Path(one.evidence.lake[step.value].path)
 
 
 # Remove

@@ -68,11 +68,17 @@ class Work:
 
 @dataclass(frozen=True)
 class Job:
-    """One step that becomes one slice."""
+    """One step that becomes one slice; or several, in one transaction."""
 
     one: Planned
     step: Land | Load
     slice: Slice
+    others: tuple[Load, ...] = ()
+    """Further loads that the same slice does, in the same transaction."""
+
+    @property
+    def steps(self) -> tuple[Land | Load, ...]:
+        return (self.step, *self.others)
 
     @property
     def table(self) -> ResolvedTable:
@@ -81,9 +87,15 @@ class Job:
     def entry(self) -> LedgerEntry | None:
         return self.one.evidence.ledger.get(self.step.value)
 
+    def each(self, facts: Facts) -> Iterator[tuple[Job, Facts]]:
+        """Every step by itself, with what is known of it."""
+        told = facts.get("each", [{}] * len(self.steps))
+        for step, own in zip(self.steps, told, strict=True):
+            yield replace(self, step=step, others=()), {**facts, **own}
+
 
 def run_jobs(work: Work, name: str, jobs: list[Job], finished: Callable[[Job, Facts], None]) -> None:
-    counts = [job.step.rows for job in jobs]
+    counts = [step.rows for job in jobs for step in job.steps]
     total = None if any(count is None for count in counts) else sum(count or 0 for count in counts)
     started = time.monotonic()
     mover = work.engine.mover(counts)

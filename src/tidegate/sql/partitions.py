@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from tidegate.model.columns import Column
 from tidegate.model.names import TableName
 from tidegate.model.values import Value
+from tidegate.sql.staged import with_partner
 from tidegate.sql.text import Among, AsText, Count, Exactly, Literal, Name, Sql, raw, sql
 
 
@@ -43,6 +44,17 @@ def count_nulls(table: TableName, column: Column) -> Sql:
 
 def delete_value(table: TableName, column: Column, value: Value) -> Sql:
     return sql("DELETE FROM {table} WHERE {rows}", table=Name.of(table), rows=of_value(column, value))
+
+
+def values_with_keys(table: TableName, column: Column, stage: TableName, keys: Sequence[Column]) -> Sql:
+    """The values whose rows have a key that is in the stage."""
+    return sql(
+        "SELECT {value} FROM {table} WHERE {rows} GROUP BY {each}",
+        value=AsText(Name.of(column.name), column.type),
+        table=Name.of(table),
+        rows=with_partner(stage, keys),
+        each=Exactly(Name.of(column.name), column.type),
+    )
 
 
 def newest_of_value(table: TableName, column: Column, value: Value, newest: Column) -> Sql:

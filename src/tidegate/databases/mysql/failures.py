@@ -13,7 +13,9 @@ from tidegate.errors import (
     REMEDY_FOR_A_RULE,
     REMEDY_FOR_ALL_ELSE,
     DatabaseError,
+    DuplicateKey,
     MissingObject,
+    TidegateError,
     Transient,
     Unreachable,
     ValueProblem,
@@ -73,6 +75,8 @@ def _ours(problem: pymysql.Error, connection: Connection) -> DatabaseError:
             "Nothing was changed by this statement.",
             "Raise `query_timeout`, or add an index on the partition column.",
         )
+    if code == _DUPLICATE:
+        return DuplicateKey(happened, "The transaction was rolled back.", _remedy(code))
     return DatabaseError(happened, "The transaction was rolled back.", _remedy(code))
 
 
@@ -106,10 +110,11 @@ def _said(problem: pymysql.Error) -> str:
     return said if code_of(problem) in _NAMES_ARE_QUOTED else re.split(QUOTES, said)[0].strip()
 
 
-def not_taken(table: str, columns: Sequence[Column], code: int, said: str) -> ValueProblem:
+def not_taken(table: str, columns: Sequence[Column], code: int, said: str) -> TidegateError:
     """A value that the server would not store as it is. LOAD DATA LOCAL only warns of it; for us it is a refusal."""
     if code in _BREAKS_A_RULE:
-        return ValueProblem(
+        kind = DuplicateKey if code == _DUPLICATE else ValueProblem
+        return kind(
             f"{table}: the target refused a row that came: {re.split(QUOTES, said)[0].strip()} (error {code}).",
             "The load was rolled back; the target keeps what it had.",
             _remedy(code),

@@ -13,6 +13,7 @@ from tidegate.errors import (
     REMEDY_FOR_A_RULE,
     REMEDY_FOR_ALL_ELSE,
     DatabaseError,
+    DuplicateKey,
     MissingObject,
     Transient,
     Unreachable,
@@ -79,6 +80,8 @@ def _ours(problem: psycopg.Error, connection: Connection) -> DatabaseError:
     lost = not state and isinstance(problem, psycopg.OperationalError)
     if lost or state in _TRANSIENT:
         return Transient(happened, "The transaction was rolled back.", "Run again: it completes what is missing.")
+    if state in _DUPLICATES:
+        return DuplicateKey(happened, "The transaction was rolled back.", REMEDY_FOR_A_KEY)
     return DatabaseError(happened, "The transaction was rolled back.", _remedy(state))
 
 
@@ -126,8 +129,6 @@ def _no_room(table: str, which: str, why: str) -> ValueProblem:
 
 
 def _remedy(state: str) -> str:
-    if state in _DUPLICATES:
-        return REMEDY_FOR_A_KEY
     if state.startswith("23"):
         return REMEDY_FOR_A_RULE
     if state.startswith("53"):

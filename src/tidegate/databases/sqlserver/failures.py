@@ -18,6 +18,7 @@ from tidegate.errors import (
     REMEDY_FOR_A_RULE,
     REMEDY_FOR_ALL_ELSE,
     DatabaseError,
+    DuplicateKey,
     MissingObject,
     TidegateError,
     Transient,
@@ -109,6 +110,8 @@ def ours(problem: BaseException, number: int, connection: Connection) -> Databas
     if took_too_long:
         remedy = "Raise `query_timeout`, or add an index on the partition column."
         return DatabaseError(happened, "Nothing was changed by this statement.", remedy)
+    if number in _DUPLICATES:
+        return DuplicateKey(happened, "The transaction was rolled back.", REMEDY_FOR_A_KEY)
     return DatabaseError(happened, "The transaction was rolled back.", _remedy(number))
 
 
@@ -119,8 +122,6 @@ def of_bulk_copy(problem: BaseException, connection: Connection) -> DatabaseErro
 
 
 def _remedy(number: int) -> str:
-    if number in _DUPLICATES:
-        return REMEDY_FOR_A_KEY
     if number in _RULES:
         return REMEDY_FOR_A_RULE
     if number in _NO_ROOM_ON_DISK:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -87,6 +87,15 @@ class TableKind(ABC):
 
     @abstractmethod
     def load_slice(self, work: Work, one: Planned, step: Load, path: Path) -> LoadSlice: ...
+
+    def in_one_transaction(self, one: Planned, parts: Sequence[LoadSlice]) -> Slice:
+        """The slice that does these loads, sorted by value, in one transaction. Most kinds load one at a time."""
+        [part] = parts
+        return part
+
+    def loads_singly(self, one: Planned) -> bool:
+        """Whether no two loads of this table may run at the same time."""
+        return self.one_at_a_time
 
     def adopted(self, seen: PartitionEvidence) -> Scope:
         """The scope of a target that was there before: from the oldest value that it holds on, so that new values

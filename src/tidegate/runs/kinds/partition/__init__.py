@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,12 +21,13 @@ from tidegate.model.values import Value
 from tidegate.runs.kinds.kind import RemovingKind, Witnesses, comparison_of, difference_in_words
 from tidegate.runs.kinds.partition import looking
 from tidegate.runs.kinds.partition.table import PartitionedTable, resolve
+from tidegate.runs.kinds.partition.together import LoadTogether
 from tidegate.runs.landing import LandSlice
 from tidegate.runs.loading import LoadSlice
 from tidegate.runs.planned import Planned
 from tidegate.runs.tables import Catalogs
 from tidegate.runs.work import Snapshot, Work
-from tidegate.spark.slices import Facts
+from tidegate.spark.slices import Facts, Slice
 from tidegate.sql.partitions import counts, delete_value, newest_of_value
 
 
@@ -73,6 +75,11 @@ class PartitionKind(RemovingKind):
     def place(self, work: Work, one: Planned, value: Value) -> Path:
         return work.lake.path_of(one.table.lake_table, one.table.lake_column, value)
 
+    def loads_singly(self, one: Planned) -> bool:
+        """Two loads at once would wait for rows that the other deletes, where rows can go from value to value."""
+        replaces = any(isinstance(step, Load) and step.value in one.evidence.target for step in one.plan.steps)
+        return replaces and bool(_table(one).keys_across_values)
+
     def load_slice(self, work: Work, one: Planned, step: Load, path: Path) -> LoadSlice:
         table = _table(one)
         replacement = Replacement(
@@ -82,6 +89,7 @@ class PartitionKind(RemovingKind):
             value=step.value,
             entry=LedgerEntry(generation=step.generation, kind="loaded", rows=0, hash="", run=work.run),
             proof=table.settings.proof,
+            keys=table.keys_across_values,
             look_first=step.look_first,
             unless_hash=step.unless_hash,
         )
@@ -95,6 +103,12 @@ class PartitionKind(RemovingKind):
             lake_column=table.lake_column,
             boundary=work.boundary,
         )
+
+    def in_one_transaction(self, one: Planned, parts: Sequence[LoadSlice]) -> Slice:
+        table = _table(one)
+        if len(parts) > 1 or table.keys_across_values:
+            return LoadTogether(tuple(parts), table.settings.max_apply_rows)
+        return super().in_one_transaction(one, parts)
 
     def remove(self, work: Work, one: Planned, step: Remove) -> int:
         table, name = _table(one), one.table.ledger_name

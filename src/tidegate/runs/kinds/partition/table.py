@@ -22,6 +22,11 @@ class PartitionedTable(ResolvedTable):
     kind: Kind
 
     @property
+    def keys_across_values(self) -> tuple[tuple[str, ...], ...]:
+        """Keys of the target that do not contain the partition column, such as `(id)`."""
+        return _keys_across_values(self, self.column)
+
+    @property
     def lake_column(self) -> str:
         return self.settings.partition_column
 
@@ -80,13 +85,16 @@ def resolve(settings: PartitionTable, catalogs: Catalogs) -> PartitionedTable:
 
 
 def _notices(found: FoundTable, column: Column) -> list[Notice]:
-    """A value is replaced by itself: a row that another value still holds is in its way."""
-    there = found.target or found.source
-    keys = [key for key in (there.primary_key, *there.unique_keys) if key and column.name not in key]
+    keys = _keys_across_values(found, column)
     if not keys:
         return []
-    text = f"its key ({', '.join(keys[0])}) does not hold {column.name}: rows that two values exchange are refused"
-    return [Notice(f"{text} until both values are deleted in the target, which are loaded anew then")]
+    text = f"its key ({', '.join(keys[0])}) does not contain {column.name}: values that exchange rows are loaded"
+    return [Notice(f"{text} together, in one transaction")]
+
+
+def _keys_across_values(found: FoundTable, column: Column) -> tuple[tuple[str, ...], ...]:
+    there = found.target or found.source
+    return tuple(key for key in (there.primary_key, *there.unique_keys) if key and column.name not in key)
 
 
 def _require_an_exact_greatest(settings: PartitionTable, shape: Shape, database: Database) -> None:
