@@ -1,0 +1,308 @@
+"""Rows go from one day to another, and the key (id) does not contain the day: no day can be loaded without the other.
+
+`load_id` is the restatement column where a story says so: a day whose greatest `load_id` stays is not noticed by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kit import sides
+from kit.mariadb import MariaDb
+from kit.meanwhile import At
+from kit.pairs import ALL_ARE_ASKED_FOR, BOTH_WAYS
+from kit.processes import wait_until
+from kit.project import (
+    FIVE_DAYS,
+    FRIDAY,
+    MONDAY,
+    SATURDAY,
+    THURSDAY,
+    TUESDAY,
+    WEDNESDAY,
+    Stories,
+    Story,
+    child,
+    database_on,
+)
+from kit.proxy import Wire
+from kit.sides import ask, sessions_of
+from tidegate.errors import RunFailed
+from tidegate.model.plan import Notice
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from tidegate.demo.embedded import EmbeddedPostgres
+    from tidegate.model.report import RunReport
+
+pytestmark = [pytest.mark.postgres, pytest.mark.mysql, pytest.mark.spark]
+
+PAIRS = [*BOTH_WAYS, *([("mysql", "mysql")] if ALL_ARE_ASKED_FOR else [])]
+WEEK = dict(zip((*FIVE_DAYS, SATURDAY), range(100, 700, 100), strict=True))
+"""The number before the first trade of each day: Monday has the trades 101 to 105."""
+
+
+@pytest.fixture(scope="module")
+def stories(
+    postgres: EmbeddedPostgres, mariadb: MariaDb, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Stories]:
+    servers: dict[str, EmbeddedPostgres | MariaDb] = {"mysql": mariadb, "postgresql": postgres}
+    with ExitStack() as opened:
+        yield Stories(lambda kind: database_on(servers[kind]), spark, tmp_path_factory, opened)
+
+
+@pytest.fixture(params=PAIRS, ids=" to ".join)
+def story(stories: Stories, request: pytest.FixtureRequest) -> Story:
+    return loaded(stories(*request.param))
+
+
+@pytest.fixture
+def on_postgresql(stories: Stories) -> Story:
+    return loaded(stories())
+
+
+def loaded(story: Story) -> Story:
+    """Five days with five trades each are in the target, whose key is that of the source."""
+    with_key(story)
+    story.settings["restatement_column"] = "load_id"
+    story.run()
+    return story
+
+
+def with_key(story: Story) -> None:
+    story.in_source("DELETE FROM trades")
+    for day in FIVE_DAYS:
+        fill(story, day)
+    story.in_source("ALTER TABLE trades ADD PRIMARY KEY (id)")
+
+
+def fill(story: Story, day: int) -> None:
+    story.fill(day, first=WEEK[day] + 1, last=WEEK[day] + 5)
+
+
+def move(story: Story, days: Mapping[int, int]) -> None:
+    """Trades of these numbers go to these days."""
+    for number, day in days.items():
+        story.in_source("UPDATE trades SET cob = %s WHERE id = %s", day, number)
+
+
+def notice(story: Story, *days: int) -> None:
+    """The next run sees by itself that these days changed."""
+    for day in days:
+        story.in_source(
+            "UPDATE trades SET load_id = load_id + 1 WHERE cob = %s AND id BETWEEN %s AND %s",
+            day,
+            WEEK[day] + 3,
+            WEEK[day] + 5,
+        )
+
+
+def loads(report: RunReport) -> list[tuple[int, str]]:
+    return [(int(step.value), step.outcome) for step in report.steps if step.step == "load"]
+
+
+def failure(failed: pytest.ExceptionInfo[RunFailed]) -> str:
+    [(_, text)] = failed.value.report.failures  # type: ignore[attr-defined]
+    return str(text)
+
+
+def test_the_plan_says_what_happens(on_postgresql: Story):
+    notes = [step.text for step in on_postgresql.steps() if isinstance(step, Notice)]
+
+    assert (
+        "its key (id) does not contain cob: values that exchange rows are loaded together, in one transaction" in notes
+    )
+
+
+def test_rows_go_to_another_day_and_counts_change(story: Story):
+    move(story, {101: TUESDAY, 102: TUESDAY, 201: MONDAY})
+
+    assert story.run().outcome == "done"
+
+    story.assert_in_step(*FIVE_DAYS)
+
+
+def test_days_that_change_places_come_in_one_transaction(on_postgresql: Story):
+    story = on_postgresql
+    move(story, {101: TUESDAY, 201: MONDAY})
+    notice(story, MONDAY, TUESDAY)
+
+    report = story.run()
+
+    assert loads(report)[-2:] == [(MONDAY, "done"), (TUESDAY, "done")]
+    written = ask(story.target, f"SELECT DISTINCT xmin::text FROM trades WHERE cob IN ({MONDAY}, {TUESDAY})")
+    assert len(written) == 1
+    story.assert_in_step(*FIVE_DAYS)
+
+
+def test_rows_are_exchanged_and_one_day_looks_as_before(story: Story):
+    move(story, {101: TUESDAY, 201: MONDAY})
+    notice(story, TUESDAY)
+
+    report = story.run()
+
+    assert loads(report) == [(TUESDAY, "skipped"), (MONDAY, "done"), (TUESDAY, "done")]
+    story.assert_in_step(*FIVE_DAYS)
+
+
+def test_rows_are_exchanged_and_the_content_tells(story: Story):
+    story.settings |= {"restatement_column": None, "restatement": "hash"}
+    move(story, {101: TUESDAY, 201: MONDAY})
+
+    story.run()
+
+    assert story.rows_in_target() == story.rows_in_source()
+    assert story.tidegate().verify().outcome == "equal"
+
+
+def test_a_row_of_an_old_day_goes_to_a_new_one(story: Story):
+    story.settings["look_back"] = 1
+    fill(story, SATURDAY)
+    move(story, {101: SATURDAY})
+
+    report = story.run()
+
+    assert loads(report) == [(SATURDAY, "skipped"), (MONDAY, "done"), (SATURDAY, "done")]
+    story.assert_in_step(*FIVE_DAYS, SATURDAY)
+
+
+def test_three_days_pass_rows_round_in_a_ring(story: Story):
+    """Only Wednesday is noticed. Tuesday is in its way, and Monday in Tuesday's."""
+    move(story, {101: TUESDAY, 201: WEDNESDAY, 301: MONDAY})
+    notice(story, WEDNESDAY)
+
+    report = story.run()
+
+    assert loads(report)[-3:] == [(MONDAY, "done"), (TUESDAY, "done"), (WEDNESDAY, "done")]
+    story.assert_in_step(*FIVE_DAYS)
+
+
+def test_a_day_that_looks_as_before_keeps_its_rows(on_postgresql: Story):
+    """A run that has nothing to do with Thursday does not write it again."""
+    story = on_postgresql
+    before = ask(story.target, f"SELECT id, xmin::text FROM trades WHERE cob = {THURSDAY} ORDER BY id")
+    move(story, {101: TUESDAY, 201: MONDAY})
+    notice(story, TUESDAY)
+
+    story.run()
+
+    assert ask(story.target, f"SELECT id, xmin::text FROM trades WHERE cob = {THURSDAY} ORDER BY id") == before
+
+
+@pytest.mark.parametrize("nth", [1, 2])
+def test_a_run_is_killed_before_it_commits_both_days(story: Story, tmp_path: Path, nth: int):
+    move(story, {101: TUESDAY, 201: MONDAY})
+    notice(story, MONDAY, TUESDAY)
+    before = story.rows_in_target()
+    configuration = story.file(tmp_path / "tidegate.yml")
+
+    killed = child("-m", "kit.crash", configuration, "task about to commit", nth, tmp_path / "tally", "all in one")
+    killed.communicate(timeout=200)
+
+    assert killed.returncode == -9
+    wait_until(lambda: not [name for name in sessions_of(story.target) if " run " in name], "the dead run let go")
+    assert story.rows_in_target() == before
+    story.run()
+    story.assert_in_step(*FIVE_DAYS)
+
+
+def test_the_commit_of_both_days_gets_no_answer(on_postgresql: Story):
+    story = on_postgresql
+    move(story, {101: TUESDAY, 201: MONDAY})
+    notice(story, MONDAY, TUESDAY)
+
+    with Wire(story.target, "load", "COMMIT", 0) as wire:
+        story.project["target"] = wire.end
+        report = story.run()
+
+    assert wire.cuts
+    assert report.outcome == "done"
+    story.project.pop("target")
+    story.assert_in_step(*FIVE_DAYS)
+    assert {generation for day, (generation, _, _) in story.ledger().items() if day in (MONDAY, TUESDAY)} == {2}
+
+
+def test_a_first_run_that_died_left_files_of_another_moment(stories: Stories):
+    """Monday's file has a row that is in Tuesday's by now; neither is in the target."""
+    story = stories()
+    with_key(story)
+    story.settings["look_back"] = 1
+
+    def stop() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        story.tidegate(At("land done", stop)).run()
+    move(story, {101: TUESDAY})
+    story.lake_file(TUESDAY).unlink()
+
+    story.run()
+
+    story.assert_in_step(*FIVE_DAYS)
+
+
+def test_a_larger_transaction_than_allowed_is_refused(on_postgresql: Story):
+    story = on_postgresql
+    story.settings["max_apply_rows"] = 9
+    move(story, {101: TUESDAY, 201: MONDAY})
+    notice(story, TUESDAY)
+    before = story.rows_in_target()
+
+    with pytest.raises(RunFailed) as failed:
+        story.run()
+
+    assert "They have 10 rows, `max_apply_rows` allows 9." in failure(failed)
+    assert story.rows_in_target() == before
+    story.settings["max_apply_rows"] = 10
+    story.run()
+    story.assert_in_step(*FIVE_DAYS)
+
+
+def test_a_day_that_the_source_no_longer_has_is_in_the_way(story: Story):
+    """What the source purged stays, so that a person has to decide."""
+    for number in range(101, 106):
+        move(story, {number: TUESDAY})
+    before = story.rows_in_target()
+
+    with pytest.raises(RunFailed) as failed:
+        story.run()
+
+    assert f"Rows of cob {MONDAY} have the same keys." in failure(failed)
+    assert "`tidegate forget` such a value, delete its rows in the target, and run again." in failure(failed)
+    assert story.rows_in_target() == before
+    story.tidegate().forget("trades", MONDAY)
+    story.in_target("DELETE FROM trades WHERE cob = %s", MONDAY)
+    story.run()
+    assert story.rows_in_target() == story.rows_in_source()
+
+
+def test_a_day_beyond_retention_is_in_the_way(story: Story):
+    """It leaves the target in the same run."""
+    story.settings["retain"] = {"target": 5, "lake": 5}
+    fill(story, SATURDAY)
+    move(story, {101: SATURDAY})
+
+    story.run()
+
+    story.assert_in_step(TUESDAY, WEDNESDAY, THURSDAY, FRIDAY, SATURDAY)
+
+
+def test_rows_that_nobody_loaded_are_in_the_way(on_postgresql: Story):
+    story = on_postgresql
+    story.in_target("INSERT INTO trades (cob, id) VALUES (NULL, 601), (1, 602)")
+    fill(story, SATURDAY)
+
+    with pytest.raises(RunFailed) as failed:
+        story.run()
+
+    assert "Rows of cob 1 have the same keys." in failure(failed)
+    assert sides.counts_of(story.target)[1] == 1
+    story.in_target("DELETE FROM trades WHERE id IN (601, 602)")
+    story.run()
+    story.assert_in_step(*FIVE_DAYS, SATURDAY)
