@@ -161,6 +161,15 @@ def stage_changes(session: Session) -> None:
         read(session, cobid, note, rows=staged.with_partner(stage, [cobid]))
 
 
+def values_in_the_way(session: Session) -> None:
+    """Values that hold keys of one column, and of two; the values are numbers, and texts."""
+    cobid, code, note = own(session, COBID, CODE, NOTE)
+    batch = pa.record_batch({"a": pa.array(["x"]), "b": pa.array(["it's"])})
+    with session.stage(ODD, [code, note], iter([batch])) as stage:
+        session.query(partitions.values_with_keys(ODD, cobid, stage, [code]))
+        session.query(partitions.values_with_keys(ODD, note, stage, [code, note]))
+
+
 MOMENT, TRUTH = column("changed at", Type("timestamp", 3), nullable=False), column("is latest", Type("bool"))
 NOON = Value.of("2024-01-31 12:00:00.125", Kind.TIMESTAMP)
 EVE = Value.of("2024-01-30 12:00:00", Kind.TIMESTAMP)
@@ -234,6 +243,7 @@ SHARED: dict[str, Statement] = {
     ),
     "partition_nulls": Statement(lambda session: session.query(partitions.count_nulls(ODD, NOTE))),
     "partition_delete": Statement(lambda session: [session.execute(one) for one in deletes(session)]),
+    "partition_values_with_keys": Statement(values_in_the_way),
     # A whole table, and rows of it by their keys
     "table_count": Statement(lambda session: session.query(contents.count_rows(ODD))),
     "table_has_rows": Statement(lambda session: session.query(contents.has_rows(ODD))),

@@ -24,7 +24,6 @@ from kit.proxy import Wire
 from kit.sides import ask
 from kit.witness import Witness
 from tidegate.errors import DatabaseError, RunFailed
-from tidegate.model.plan import Notice
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -328,28 +327,6 @@ def test_rows_that_break_a_constraint_of_the_target(careful: Story):
     careful.in_target("DELETE FROM trades WHERE cob = 1")
     careful.run()
     careful.assert_in_step(*FIVE_DAYS, SATURDAY)
-
-
-def test_rows_of_two_days_change_places_under_a_key_without_the_day(careful: Story):
-    careful.in_source("DELETE FROM trades")
-    careful.fill(MONDAY, first=1, last=5)
-    careful.fill(SATURDAY, first=11, last=15)
-    careful.in_source("DELETE FROM trades WHERE id IN (2, 12)")  # which are there twice
-    careful.project["defaults"] = {"restatement": "hash"}
-    careful.run()
-    careful.in_target("ALTER TABLE trades ADD CONSTRAINT by_number UNIQUE (id)")
-    careful.in_source("UPDATE trades SET id = 16 - id WHERE id IN (3, 13)")
-    notes = [step.text for step in careful.tidegate().plan().tables[0].steps if isinstance(step, Notice)]
-    assert any(note.startswith("its key (id) does not hold cob: rows that two values exchange") for note in notes)
-
-    with pytest.raises(RunFailed) as failed:
-        careful.run()
-
-    assert "delete both values in the target and run again" in failure(failed)[2]
-    careful.in_target("DELETE FROM trades")
-    careful.run()
-    assert careful.rows_in_target() == careful.rows_in_source()
-    assert careful.tidegate().verify().outcome == "equal"
 
 
 CUTS = {
