@@ -15,7 +15,7 @@ import pytest
 from tidegate.changes.partition import plan, scope_for, settled_values
 from tidegate.errors import ForeignTarget
 from tidegate.model.evidence import LakeFile, LedgerEntry, PartitionEvidence, SourceValue
-from tidegate.model.plan import DAILY, Land, Load, Notice, Remove, Request, Step
+from tidegate.model.plan import DAILY, EXCHANGED, Land, Load, Notice, Remove, Request, Step
 from tidegate.model.scope import Scope
 from tidegate.model.values import Kind, Value
 
@@ -727,6 +727,24 @@ def test_a_reload_extracts_and_loads_everything_again_whatever_its_hash():
 def test_a_repair_reloads_the_values_that_differ_and_nothing_else():
     seen = but(in_step(1, 2), source={3: source()}, target={1: GONE})
     assert told(planned(seen, Request(reload=frozenset({day(2)})))) == ["land 2", "load 2 as 2"]
+
+
+def test_values_that_exchanged_rows_are_all_extracted_and_loaded_again():
+    """Also a value outside of the look-back, whose rows nobody counted; each step says why."""
+    seen = but(in_step(1, 2, 3), source={1: source(None)})
+
+    steps = planned(seen, Request(reload=frozenset({day(1), day(3)}), why=EXCHANGED), look_back=1)
+
+    assert told(steps) == ["land 1", "land 3", "load 1 as 2", "load 3 as 2"]
+    assert set(reasons(steps)) == {EXCHANGED}
+
+
+def test_an_exchange_with_a_value_beyond_retention_leaves_it_out():
+    seen = but(in_step(1, 2, 3), ledger={1: entry(kind="removed")}, target={1: GONE})
+
+    steps = planned(seen, Request(reload=frozenset({day(1), day(3)}), why=EXCHANGED), retain=Retain(target=2))
+
+    assert told(steps) == ["land 3", "load 3 as 2"]
 
 
 @pytest.mark.parametrize("asked", [Request(reload=frozenset({day(1)})), Request(reload_all=True)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tidegate.databases.sqlserver.failures import LOST, is_lost, not_taken, of_bulk_copy, ours, unreachable
-from tidegate.errors import DatabaseError, MissingObject, Transient, Unreachable
+from tidegate.errors import DatabaseError, DuplicateKey, MissingObject, Transient, Unreachable
 from tidegate.model.columns import Column
 from tidegate.model.connection import Connection
 
@@ -34,7 +34,7 @@ def said(text: str) -> Exception:
         (33557097, 'relation "t" does not exist', MissingObject),
         (229, "The SELECT permission was denied on the object 't'.", DatabaseError),
         (9002, "The transaction log for database 'uat' is full.", DatabaseError),
-        (2627, "Violation of PRIMARY KEY constraint 'pk'. The duplicate key value is (Doe, 42).", DatabaseError),
+        (2627, "Violation of PRIMARY KEY constraint 'pk'. The duplicate key value is (Doe, 42).", DuplicateKey),
         (8134, "Divide by zero error encountered.", DatabaseError),
         (3948, "The transaction was terminated because of the availability replica config/state change.", Transient),
         (13535, "Data modification failed on system-versioned table 'uat.dbo.t'.", Transient),

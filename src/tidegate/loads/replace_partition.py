@@ -18,6 +18,7 @@ from tidegate.interfaces import Session
 from tidegate.loads._unit import Batches, Book, Loaded, ReceiptOf, Unit, enter, refused
 from tidegate.model.columns import Column
 from tidegate.model.receipt import Receipt
+from tidegate.model.values import Value
 from tidegate.sql.partitions import delete_value, values_with_keys
 
 if TYPE_CHECKING:
@@ -98,16 +99,16 @@ def _prove(work: Replacement, receipt_of: ReceiptOf) -> None:
 
 def values_in_the_way(
     session: Session, work: Replacement, cells: Callable[[Sequence[str]], Iterator[pa.RecordBatch]]
-) -> set[str | None]:
-    """Return the texts of the partition values under which the target holds a key of the incoming rows.
+) -> set[Value | None]:
+    """Return the partition values under which the target holds a key of the incoming rows; None for rows without one.
 
     `cells` reads the named columns of these rows. A key with a column that does not travel is left out."""
     by_name = {column.name: column for column in work.request.columns}
-    found: set[str | None] = set()
+    found: set[Value | None] = set()
     for key in work.keys:
         if by_name.keys() >= {*key}:
             columns = [by_name[name] for name in key]
             with session.stage(work.request.table, columns, cells(key)) as stage:
                 rows = session.query(values_with_keys(work.request.table, work.column, stage, columns))
-            found |= {None if text is None else str(text) for (text,) in rows}
+            found |= {None if text is None else Value.of(text, work.value.kind) for (text,) in rows}
     return found

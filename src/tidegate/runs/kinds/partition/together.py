@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from tidegate.errors import DuplicateKey, OutcomeUnknown, Unsupported
 from tidegate.interfaces import Session
 from tidegate.loads.replace_partition import Incoming, Replacement, replace_together, values_in_the_way
+from tidegate.model.values import Value
 from tidegate.runs.loading import LoadSlice, facts_of, receipt_or_other
 from tidegate.runs.retry import retried
 from tidegate.spark.slices import Facts
@@ -62,11 +63,11 @@ class LoadTogether:
         return replace_together(session, incoming, lambda request: receipt_or_other(session, request))
 
     def _refused(self, session: Session, works: Sequence[Replacement], refusal: DuplicateKey) -> Facts:
-        found: set[str | None] = set()
+        found: set[Value | None] = set()
         for part, work in zip(self.parts, works, strict=True):
             found |= values_in_the_way(session, work, partial(_cells, part))
-        found -= {work.value.text for work in works}
-        others = sorted(text for text in found if text is not None)
+        found -= {work.value for work in works}
+        others = [value.text for value in sorted(value for value in found if value is not None)]
         facts: Facts = {
             "outcome": "failed",
             "error": str(_explained(refusal, works[0], others)),
