@@ -243,7 +243,7 @@ class World:
         if "lake" in places:
             self.lose_in_lake(self.dice.choice(["folder", "organized", "file", "file", "scopes"]))
         if "ledger" in places:
-            self.lose_in_ledger(self.dice.choice(["schema", "entries", "entry", "entry", "scopes", "tables of it"]))
+            self.lose_in_ledger(self.dice.choice(["schema", "entries", "entry", "entry", "scopes", "a table"]))
         if "target" in places:
             self.lose_in_target(self.dice.choice(["rows", "day", "table", "rows of all tables", "all tables"]))
         if "scope" in places:
@@ -273,8 +273,10 @@ class World:
                 self.in_target.do("DELETE FROM tidegate.ledger")
             case "scopes":
                 self.in_target.do("DELETE FROM tidegate.scopes")
-            case "tables of it":
-                self.in_target.do("DROP TABLE tidegate.ledger; DROP TABLE tidegate.scopes")
+            case "a table":
+                table = self.dice.choice(["ledger", "scopes", "runs", "locks"])
+                self.diary.append(f"  {table}")
+                self.in_target.do(f"DROP TABLE tidegate.{table}")
             case "entry":
                 entries = sorted(self.in_target.ask("SELECT table_name, value_text FROM tidegate.ledger"))
                 entry = self.dice.choice(entries)
