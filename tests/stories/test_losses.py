@@ -304,7 +304,7 @@ class World:
         if "ledger" in places:
             self.lose_in_ledger(self.dice.choice(["schema", "entries", "entry", "entry", "scopes", "a table"]))
         if "target" in places:
-            self.lose_in_target(self.dice.choice(["rows", "day", "table", "rows of all tables", "all tables"]))
+            self.lose_in_target(self.dice.choice(["rows", "a row", "day", "table", "rows of all tables", "all tables"]))
         if "scope" in places:
             self.lose_in_lake("scopes")
             self.lose_in_ledger("scopes")
@@ -348,6 +348,10 @@ class World:
         match what:
             case "rows":
                 self.in_target.do(f"DELETE FROM {table}")  # noqa: S608
+            case "a row":
+                order = {"trades": "cob DESC", "currencies": "code", "customers": "changed"}[table]
+                chosen = f"SELECT ctid FROM {table} ORDER BY {order} LIMIT 1"  # noqa: S608
+                self.in_target.do(f"DELETE FROM {table} WHERE ctid = ({chosen})")  # noqa: S608
             case "table":
                 self.in_target.do(f"DROP TABLE {table}")
             case "day":
