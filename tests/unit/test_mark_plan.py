@@ -351,6 +351,17 @@ def test_the_scope_of_the_first_run_stays_when_the_floor_moves_on():
     assert (scope, told(steps)) == (Scope(mark(FLOOR)), [])
 
 
+@pytest.mark.parametrize("lost", ["in_lake", "in_ledger"])
+def test_lost_scope_begins_where_the_oldest_window_does(lost: str):
+    seen = replace(in_step(5, 9), floor=mark(8), scope=None, **{lost: {}})
+    assert plan(Rules(), seen, DAILY, 0)[0] == Scope(mark(FLOOR))
+
+
+def test_lost_scope_of_a_full_load_holds_everything():
+    seen = replace(in_step(5), floor=mark(3), scope=None, in_lake={batch("a"): window(None, 5)})
+    assert plan(Rules(), seen, DAILY, 0)[0] == Scope(None)
+
+
 # The target
 
 

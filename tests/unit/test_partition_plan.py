@@ -561,6 +561,19 @@ def test_with_ledger_lake_and_scope_lost_the_target_is_foreign():
         planned(seen)
 
 
+def test_lost_scope_is_rebuilt_from_the_ledger():
+    """Day 1 was backfilled, day 4 forgotten, and days from 3 on are in step. Day 2 was never asked for."""
+    seen = but(in_step(1, 3, 4, 5), source={2: source()}, ledger={4: entry(kind="forgotten")}, scope=None)
+    scope, steps = plan(Rules(initial_load_count=1), seen)
+    assert [number for number in range(1, 8) if scope.holds(day(number))] == [1, 3, 5, 6, 7]
+    assert told(steps) == []
+
+
+def test_lost_scope_of_a_purged_day_is_rebuilt():
+    seen = but(in_step(1, 2, 3), source={1: GONE}, scope=None)
+    assert scope_for(Rules(initial_load_count=1), seen, DAILY) == Scope(day(3), ((day(1), day(3)),))
+
+
 def test_a_landing_says_what_was_lost():
     seen = but(in_step(1, 2), lake={1: GONE, 2: file(broken="it is cut off")}, source={1: GONE})
     assert reasons(planned(seen)) == [

@@ -185,7 +185,13 @@ class _Planner:
 
     @property
     def _first_floor(self) -> Value | None:
-        return self.seen.floor
+        """Where a first run begins. When both copies of the scope are lost: where the oldest window begins."""
+        windows = (*self.seen.in_lake.values(), *self.seen.in_ledger.values())
+        begins = [window.after for window in windows if not window.is_given]
+        marks = [begin for begin in begins if begin is not None]
+        if len(marks) < len(begins):  # a window without a begin holds everything
+            return None
+        return min(marks, default=self.seen.floor)
 
     def steps(self) -> list[Step]:
         self._refuse_a_target_that_was_there_before()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Protocol
 
 from tidegate.errors import ForeignTarget
@@ -58,13 +59,26 @@ def settled_values(rules: Rules, source: Iterable[Value], ready: frozenset[Value
 
 def scope_for(rules: Rules, seen: PartitionEvidence, asked: Request) -> Scope:
     """The declared scope, set by the first run and widened by backfills."""
-    scope = seen.scope or Scope()
+    scope = seen.scope if seen.scope is not None else _scope_told_by_ledger(seen)
     if asked.between is not None:
         return scope.with_range(*asked.between)
     settled = settled_values(rules, seen.source, seen.ready)
     if scope.floor is None and settled:
         return Scope(settled[-rules.initial_load_count :][0], scope.ranges, scope.forgotten)
     return scope
+
+
+def _scope_told_by_ledger(seen: PartitionEvidence) -> Scope:
+    """Rebuild a scope of which both copies are lost: ranges of values that were loaded, without the source's values
+    between them that were not."""
+    loaded = {value for value, entry in seen.ledger.items() if entry.stands}
+    forgotten = frozenset(value for value, entry in seen.ledger.items() if entry.kind == "forgotten")
+    ranges: list[tuple[Value, Value]] = []
+    for is_loaded, some in groupby(sorted({*seen.source, *loaded} - forgotten), key=loaded.__contains__):
+        if is_loaded:
+            first, *others = some
+            ranges.append((first, others[-1] if others else first))
+    return Scope(None, tuple(ranges), forgotten)
 
 
 def plan(rules: Rules, seen: PartitionEvidence, asked: Request = DAILY) -> tuple[Scope, list[Step]]:

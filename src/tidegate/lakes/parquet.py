@@ -29,6 +29,7 @@ from urllib.parse import quote, unquote
 from tidegate.errors import LakeError
 from tidegate.model.evidence import LakeFile
 from tidegate.model.names import TableName
+from tidegate.model.scope import Scope
 from tidegate.model.values import Value
 
 if TYPE_CHECKING:
@@ -213,23 +214,23 @@ class ParquetLake:
 
     # The scope, which the footers of existing files cannot tell after a value was forgotten
 
-    def keep_scope(self, table: TableName, target: str, scope: str) -> None:
-        """Leave a copy of what a target declared, in case that its ledger is lost."""
+    def keep_scope(self, table: TableName, target: str, scope: Scope) -> None:
+        """Write a copy of the scope that a target declared, in case that its ledger is lost."""
         place = self._scope_file(table, target)
         try:
             place.parent.mkdir(parents=True, exist_ok=True)
             written = place.with_suffix(f".{os.getpid()}")
-            written.write_text(scope)
+            written.write_text(scope.to_json())
             os.replace(written, place)
         except OSError as problem:
             raise self._unusable(problem) from None
 
-    def kept_scope(self, table: TableName, target: str) -> str:
-        """What was kept; empty when there is nothing."""
+    def kept_scope(self, table: TableName, target: str) -> Scope | None:
+        """Return the copy of a target's scope. None when there is no copy, or one that cannot be read."""
         try:
-            return self._scope_file(table, target).read_text()
-        except OSError:
-            return ""
+            return Scope.from_json(self._scope_file(table, target).read_text())
+        except (OSError, ValueError, KeyError, TypeError):  # a copy that was cut is as good as lost
+            return None
 
     def _scope_file(self, table: TableName, target: str) -> Path:
         # Two targets may share the lake, each with a scope of its own.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from tidegate.model.scope import Scope
+from tidegate.model.scope import Scope, ScopeCopies
 from tidegate.model.values import Value
 
 
@@ -73,6 +73,8 @@ class PartitionEvidence:
     target: Mapping[Value, int | None]
     ledger: Mapping[Value, LedgerEntry]
     scope: Scope | None = None
+    scope_copies: ScopeCopies = field(default_factory=ScopeCopies)
+    """The scope as ledger and lake have it: a run writes again the copy that is lost."""
     is_ours: bool = True
     """Whether this very target was loaded by us before: a shared lake may know the table from another one."""
     nulls: int = 0

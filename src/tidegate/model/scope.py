@@ -67,3 +67,16 @@ class Scope:
     def _mentioned(self) -> list[Value]:
         ends = [end for pair in self.ranges for end in pair]
         return [*([self.floor] if self.floor is not None else []), *ends, *self.forgotten]
+
+
+@dataclass(frozen=True)
+class ScopeCopies:
+    """The two copies of a table's scope, as planning found them. None where a copy is lost or was never written."""
+
+    in_ledger: Scope | None = None
+    in_lake: Scope | None = None
+
+    @property
+    def known(self) -> Scope | None:
+        """The ledger's copy, or the lake's copy while the ledger has none."""
+        return self.in_ledger if self.in_ledger is not None else self.in_lake

@@ -110,7 +110,7 @@ class Adoption:
                 scope = kind_of(one.table.common).adopted(one.evidence)
                 ledger.declare(one.table.ledger_name, scope)
                 place = self.places.target.connection.display
-                self.places.lake.keep_scope(one.table.lake_table, place, scope.to_json())
+                self.places.lake.keep_scope(one.table.lake_table, place, scope)
 
     def _slice(self, one: Candidate, value: Value) -> CompareSlice:
         return CompareSlice(None, None, "", self.places.target, one.table.target_request(value))

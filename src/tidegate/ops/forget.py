@@ -33,6 +33,8 @@ def forget(places: Places, key: str, text: str) -> Scope:
     run, entry = new_run(), one.evidence.ledger.get(value)
     with places.target.connect("forget") as control:
         ledger = Ledger(control)
+        if not ledger.exists():  # it was lost, and the lake told the scope
+            ledger.create()
         lock.take(control, one.table.ledger_name, run)
         if entry is not None:
             ledger.record(
@@ -41,5 +43,5 @@ def forget(places: Places, key: str, text: str) -> Scope:
                 replace(entry, generation=entry.generation + 1, kind="forgotten", run=run),
             )
         ledger.declare(one.table.ledger_name, scope.without(value))
-    places.lake.keep_scope(one.table.lake_table, places.target.connection.display, scope.without(value).to_json())
+    places.lake.keep_scope(one.table.lake_table, places.target.connection.display, scope.without(value))
     return scope.without(value)

@@ -139,6 +139,7 @@ class Executor:
 
     def _do(self, work: Work, planned: list[Planned]) -> None:
         busy = [one for one in planned if one.plan.does_something]
+        phases.restore_scopes(work, [one for one in planned if not one.plan.does_something])
         if not busy:
             return
         try:

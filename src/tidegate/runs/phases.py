@@ -57,9 +57,23 @@ def change_schemas(work: Work, planned: list[Planned]) -> None:
         for step in one.plan.steps:
             if isinstance(step, ChangeSchema):
                 guarded(work, one.key, step, partial(_apply, work, step))
-        if one.key not in work.failed and one.plan.does_something and one.plan.scope != one.evidence.scope:
-            work.declare(one.table, one.plan.scope)
+        if one.key not in work.failed and one.plan.does_something:
+            work.declare(one.table, one.plan.scope, one.evidence.scope_copies)
         work.boundary("schema changed")
+
+
+def restore_scopes(work: Work, planned: list[Planned]) -> None:
+    """Write again the copies of scopes that got lost, also of tables that have nothing else to do.
+
+    A lake that is lost takes its copies along. Without a new one, the ledger could not be rebuilt when it is lost
+    next."""
+    for one in planned:
+        seen = one.evidence
+        if seen.is_ours:
+            try:
+                work.declare(one.table, one.plan.scope if seen.scope is None else seen.scope, seen.scope_copies)
+            except TidegateError as problem:
+                work.failed.setdefault(one.key, str(problem))
 
 
 def _apply(work: Work, step: ChangeSchema) -> int:

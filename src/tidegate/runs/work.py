@@ -15,7 +15,7 @@ from tidegate.lakes.parquet import ParquetLake
 from tidegate.model.evidence import LedgerEntry
 from tidegate.model.plan import Land, Load, Step
 from tidegate.model.report import StepOutcome
-from tidegate.model.scope import Scope
+from tidegate.model.scope import Scope, ScopeCopies
 from tidegate.model.values import Value
 from tidegate.runs.explainer import value_of, verb_of
 from tidegate.runs.listener import Boundary, Listener
@@ -51,10 +51,13 @@ class Work:
     def ledger(self) -> Ledger:
         return Ledger(self.control)
 
-    def declare(self, table: ResolvedTable, scope: Scope) -> None:
-        """In the ledger, and a copy in the lake: either restores the other."""
-        self.ledger.declare(table.ledger_name, scope)
-        self.lake.keep_scope(table.lake_table, self.target.connection.display, scope.to_json())
+    def declare(self, table: ResolvedTable, scope: Scope, copies: ScopeCopies) -> None:
+        """Write the scope into the ledger and into the lake, where a copy lacks or differs: either restores the
+        other."""
+        if copies.in_ledger != scope:
+            self.ledger.declare(table.ledger_name, scope)
+        if copies.in_lake != scope:
+            self.lake.keep_scope(table.lake_table, self.target.connection.display, scope)
 
     def note(self, outcome: StepOutcome) -> None:
         self.outcomes.append(outcome)

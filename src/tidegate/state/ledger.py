@@ -80,10 +80,13 @@ class Ledger:
     session: Session
 
     def exists(self) -> bool:
-        return bool(self.session.existing([self.session.database.own_table("ledger")]))
+        """Return whether all tables of the ledger are there: somebody may have dropped one of them."""
+        names = {self.session.database.own_table(table) for table in _TABLES}
+        return names <= self.session.existing(sorted(names))
 
     def create(self) -> None:
-        """Idempotent. Two first runs at once are settled by the lock that the transaction takes."""
+        """Create the tables that are missing. Idempotent. Two first runs at once are settled by the lock that the
+        transaction takes."""
         database = self.session.database
         with self.session.transaction():
             self.session.lock_in_transaction("tidegate ledger")
@@ -93,7 +96,8 @@ class Ledger:
                 if name not in there:
                     for statement in database.create_table(name, [database.declare(one) for one in columns], key, ""):
                         self.session.execute(statement)
-                if table == "target" and not self._owners():
+                # Entries that are there without an owner may belong to another database: nobody claims them unasked.
+                if table == "target" and database.own_table("ledger") not in there and not self._owners():
                     self._write_down(self.session.identities())
 
     def _owners(self) -> list[object]:

@@ -14,7 +14,7 @@ from tidegate.model.evidence import LakeFile, LedgerEntry, PartitionEvidence
 from tidegate.model.plan import Land, Load, Remove, Request, Step
 from tidegate.model.receipt import Receipt
 from tidegate.model.report import Comparison, Finding
-from tidegate.model.scope import Scope
+from tidegate.model.scope import Scope, ScopeCopies
 from tidegate.model.status import TableStatus
 from tidegate.model.values import Value
 from tidegate.runs.landing import LandSlice
@@ -40,6 +40,11 @@ class Witnesses:
     """Where the target is: a lake that several targets share keeps a scope for each."""
     foresee: Callable[[], None] = lambda: None
     """To be called as soon as it is clear that rows will have to be moved, however much is still to be asked."""
+
+    def scope_copies(self, table: ResolvedTable) -> ScopeCopies:
+        """Return the table's scope as ledger and lake have it."""
+        in_ledger = self.ledger.scope(table.ledger_name) if self.ledger else None
+        return ScopeCopies(in_ledger, self.lake.kept_scope(table.lake_table, self.target_place))
 
 
 class TableKind(ABC):

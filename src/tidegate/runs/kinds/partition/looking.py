@@ -34,12 +34,11 @@ def look(table: PartitionedTable, at: Witnesses, *, count_all: bool = False) -> 
     )
     ledger = at.ledger.entries(table.ledger_name) if at.ledger else {}
     entries = {Value.of(text, table.kind): entry for text, entry in ledger.items()}
-    lake, scope_in_footers = _lake(table, at.lake, entries)
+    copies = at.scope_copies(table)
+    lake, scope_in_footers = _lake(table, at.lake, entries, read_all=copies.known is None)
     held = _held(table, at.target)
     ready = _ready(table, at.source)
-    kept = at.lake.kept_scope(table.lake_table, at.target_place)
-    declared = at.ledger.scope(table.ledger_name) if at.ledger else None
-    scope = declared or (Scope.from_json(kept) if kept else scope_in_footers)
+    scope = copies.known if copies.known is not None else scope_in_footers
     settled = settled_values(table.settings, values, ready)
     new = _new(table, settled, entries, scope)
     if new:
@@ -56,7 +55,8 @@ def look(table: PartitionedTable, at: Witnesses, *, count_all: bool = False) -> 
         target={**dict.fromkeys(held), **in_target},
         ledger=entries,
         scope=scope,
-        is_ours=bool(entries) or declared is not None or bool(kept),
+        scope_copies=copies,
+        is_ours=bool(entries) or copies.known is not None,
         nulls=_number(at.source.query(partitions.count_nulls(table.source.name, table.column))[0][0])
         if nullable
         else 0,
@@ -178,15 +178,16 @@ def _some_at_once(values: list[Value]) -> Iterator[list[Value]]:
 
 
 def _lake(
-    table: PartitionedTable, lake: ParquetLake, entries: dict[Value, LedgerEntry]
+    table: PartitionedTable, lake: ParquetLake, entries: dict[Value, LedgerEntry], *, read_all: bool
 ) -> tuple[dict[Value, LakeFile], Scope | None]:
-    """Files by value. A footer is read only when the ledger does not know the file by its stamp."""
+    """Files by value, and the scope in the newest footer. A footer is read only when the ledger does not know the file
+    by its stamp, or when all are asked for because nothing else tells the scope."""
     files: dict[Value, LakeFile] = {}
     newest_scope: tuple[str, Scope] | None = None
     for found in lake.files(table.lake_table, table.lake_column):
         named = _named(table, found)
         known = entries.get(named) if named is not None else None
-        if named is not None and known is not None and known.stamp == found.stamp:
+        if named is not None and known is not None and known.stamp == found.stamp and not read_all:
             files[named] = _as_known(found, known)
             continue
         text, facts, file = lake.footer(found.path, table.lake_table, table.lake_column)

@@ -10,7 +10,7 @@ from tidegate.errors import Unsupported
 from tidegate.interfaces import Session
 from tidegate.lakes.parquet import ParquetLake
 from tidegate.model.evidence import LakeFile, LedgerEntry, SourceValue
-from tidegate.model.scope import Scope
+from tidegate.model.scope import ScopeCopies
 from tidegate.model.values import Kind, Value
 from tidegate.runs.kinds.kind import Witnesses
 from tidegate.runs.kinds.scd2.table import VersionTable
@@ -25,32 +25,32 @@ SECONDS_OF_A_DAY = 86_400
 
 def look(table: VersionTable, at: Witnesses) -> MarkEvidence:
     known = at.ledger.entries(table.ledger_name) if at.ledger else {}
-    declared = at.ledger.scope(table.ledger_name) if at.ledger else None
+    copies = at.scope_copies(table)
     entries = {Value.of(text, Kind.TEXT): entry for text, entry in known.items()}
     of_source = _as_a_whole if table.mark is None else _by_mark
     # To count a target takes longer than all else, so lake and source are looked at meanwhile.
     seen, held = both(
-        lambda: of_source(table, at.source, _at_rest(table, at, entries, declared)), lambda: _held(table, at.target)
+        lambda: of_source(table, at.source, _at_rest(table, at, entries, copies)), lambda: _held(table, at.target)
     )
     return seen if held is None else replace(seen, target={ALL: held}, held=held)
 
 
 def _at_rest(
-    table: VersionTable, at: Witnesses, entries: dict[Value, LedgerEntry], declared: Scope | None
+    table: VersionTable, at: Witnesses, entries: dict[Value, LedgerEntry], copies: ScopeCopies
 ) -> MarkEvidence:
     """What lake and ledger say, before anybody looks at the source."""
     files = _files(table, at.lake)
     # What was adopted says nothing of how far the target reaches.
     loaded = {batch: entry for batch, entry in entries.items() if entry.kind == "loaded"}
     usable = {batch: _window(table, file.window, file) for batch, file in files.items() if not file.broken}
-    kept = at.lake.kept_scope(table.lake_table, at.target_place)
     return MarkEvidence(
         source={ALL: SourceValue()},
         lake=files,
         target={},
         ledger=entries,
-        scope=declared or (Scope.from_json(kept) if kept else None),
-        is_ours=bool(entries) or declared is not None or bool(kept),
+        scope=copies.known,
+        scope_copies=copies,
+        is_ours=bool(entries) or copies.known is not None,
         columns_id=table.columns_id,
         target_lacks=table.target_lacks,
         in_lake={batch: window for batch, window in usable.items() if not window.is_given},

@@ -21,15 +21,15 @@ def look(table: WholeTable, at: Witnesses) -> PartitionEvidence:
     # What changed in the source is loaded, and a load reads the target itself, row by row.
     is_loaded_anyway = entry is not None and file is not None and not file.broken and file.newest != state
     held, target_state = _target(table, at.target, entry, only_count=is_loaded_anyway)
-    declared = at.ledger.scope(table.ledger_name) if at.ledger else None
-    kept = at.lake.kept_scope(table.lake_table, at.target_place)
+    copies = at.scope_copies(table)
     return PartitionEvidence(
         source={WHOLE: SourceValue(rows, state)},
         lake={WHOLE: file} if file else {},
         target={} if held is None else {WHOLE: held},
         ledger={WHOLE: entry} if entry else {},
-        scope=declared,
-        is_ours=entry is not None or declared is not None or bool(kept),
+        scope=copies.known,
+        scope_copies=copies,
+        is_ours=entry is not None or copies.known is not None,
         columns_id=table.columns_id,
         target_lacks=table.target_lacks,
         target_state=target_state,
