@@ -256,7 +256,7 @@ class _Planner:
     @property
     def _columns_changed(self) -> bool:
         newest = max(self.seen.lake.items(), default=None)
-        return newest is not None and not newest[1].broken and newest[1].columns_id != self.seen.columns_id
+        return newest is not None and not newest[1].broken and self.seen.has_other_columns(newest[1])
 
     # The target
 

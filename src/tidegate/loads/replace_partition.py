@@ -1,7 +1,8 @@
 """Replace a partition value: its old rows leave and its new rows arrive in one transaction, with the ledger row.
 
 Inside of that transaction the rows are read back through the same canonicaliser that hashed them when they were
-extracted. What does not equal the lake's receipt is rolled back, so nothing is ever committed unproven.
+extracted. What does not equal the lake's receipt is rolled back, so nothing is ever committed unproven. Columns that
+only the target has keep their values (`_own_columns.py`).
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tidegate.interfaces import Session
+from tidegate.loads._own_columns import own_columns
 from tidegate.loads._unit import Batches, Book, Loaded, ReceiptOf, Unit, enter, refused
 from tidegate.model.columns import Column
 from tidegate.model.receipt import Receipt
@@ -25,7 +27,11 @@ class Replacement(Unit):
 
 def replace(session: Session, work: Replacement, book: Book, batches: Batches, receipt_of: ReceiptOf) -> Loaded:
     """Its rows, and no others, hold the value when this ends well."""
-    with session.staged(work.request.table, work.request.columns, batches) as write, session.transaction():
+    with (
+        session.staged(work.request.table, work.written_columns, batches) as write,
+        own_columns(session, work) as kept,
+        session.transaction(),
+    ):
         entered = enter(session, work, book)
         if isinstance(entered, Loaded):
             return entered
@@ -33,8 +39,11 @@ def replace(session: Session, work: Replacement, book: Book, batches: Batches, r
         if work.look_first and receipt_of(work.request) == Receipt(work.entry.rows, work.entry.hash):
             book.record(work.entry)
             return Loaded("equal already")
+        kept.save(work.request.rows)
         session.execute(delete_value(work.request.table, work.column, work.value))
-        _prove(work, write(), receipt_of)
+        written = write()
+        kept.put_back()
+        _prove(work, written, receipt_of)
         book.record(work.entry)
     return Loaded("loaded", work.entry.rows)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tidegate.model.scope import Scope
 from tidegate.model.values import Value
@@ -32,6 +32,8 @@ class LakeFile:
     columns: tuple[str, ...] = ()
     """The columns in the order in which they were read: hashes depend on it."""
     columns_id: str = ""
+    storage_types: tuple[str, ...] = ()
+    """The type in the lake of each of `columns`; empty where the footer does not tell."""
     unproven: bool = False
     read_at: str = ""
     """On the source's clock."""
@@ -54,6 +56,8 @@ class LedgerEntry:
     newest: str | None = None
     columns: tuple[str, ...] = ()
     columns_id: str = ""
+    storage_types: tuple[str, ...] = ()
+    """The type in the lake of each of `columns`; empty in entries that were written without them."""
     stamp: str = ""
     run: str = ""
     at: str = ""
@@ -79,7 +83,20 @@ class PartitionEvidence:
     ready: frozenset[Value] | None = None
     """The values that `ready_query` called complete; None when there is no such query."""
     columns_id: str = ""
+    storage_types: Mapping[str, str] = field(default_factory=dict)
+    """The columns that are copied now, each with its type in the lake."""
     target_lacks: tuple[str, ...] = ()
     """Columns that travel and that the existing target table does not have."""
     target_state: str | None = None
     """Of a table that is compared as a whole: what the target's content adds up to; None when it was not read."""
+
+    def has_other_columns(self, known: LakeFile | LedgerEntry) -> bool:
+        """Return whether an entry lacks a column that is copied now, or has it in another type.
+
+        A column that only the entry has left the source: what was extracted of it is still right."""
+        if known.columns_id == self.columns_id:
+            return False
+        if not known.storage_types or not self.storage_types:
+            return True
+        held = dict(zip(known.columns, known.storage_types, strict=True))
+        return any(held.get(name) != storage_type for name, storage_type in self.storage_types.items())

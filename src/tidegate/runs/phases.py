@@ -141,6 +141,7 @@ def _restamp(work: Work, job: Job, entry: LedgerEntry, stamp: str, facts: Facts)
         newest=facts["newest"],
         columns=tuple(column.name for column in columns),
         columns_id=fingerprint(columns),
+        storage_types=tuple(column.rests_as for column in columns),
     )
     work.ledger.restamp(job.table.ledger_name, job.step.value.text, known)
 
