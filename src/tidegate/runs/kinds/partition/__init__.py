@@ -31,6 +31,7 @@ from tidegate.sql.partitions import counts, delete_value, newest_of_value
 
 class PartitionKind(RemovingKind):
     loads_in = 3
+    updates = False  # but for columns that only the target has, which `grants` cannot know of
 
     def resolve(self, settings: PartitionTable, catalogs: Catalogs) -> PartitionedTable:
         return resolve(settings, catalogs)
