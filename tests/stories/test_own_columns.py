@@ -45,10 +45,9 @@ class Deals:
 
     def open(self, columns: str = COLUMNS) -> None:
         self.in_source(f"CREATE TABLE deals ({columns})")
-        for day in (1, 2, 3):
-            for number in (1, 2, 3):
-                values = (day, number, day * 10 + number, f"desk {day}{number}")
-                sides.do(self.source, "INSERT INTO deals (day, id, amount, desk) VALUES (%s, %s, %s, %s)", *values)
+        for (day, number), desk in desks(1, 2, 3).items():
+            values = (day, number, day * 10 + number, desk)
+            self.in_source("INSERT INTO deals (day, id, amount, desk) VALUES (%s, %s, %s, %s)", *values)
 
     def tidegate(self) -> Tidegate:
         places = {"source": self.source, "target": self.target, "lake": self.lake}
@@ -57,21 +56,22 @@ class Deals:
     def run(self) -> RunReport:
         return self.tidegate().run()
 
-    def in_source(self, statement: str) -> None:
-        sides.do(self.source, statement)
+    def in_source(self, statement: str, *values: object) -> None:
+        sides.do(self.source, statement, *values)
 
     def in_target(self, statement: str) -> None:
         sides.do(self.target, statement)
 
     def restate(self, day: int) -> None:
         """A row changes, one leaves and two come: the count is another."""
-        self.in_source(f"UPDATE deals SET amount = amount + 100 WHERE day = {day} AND id = 1")
-        self.in_source(f"DELETE FROM deals WHERE day = {day} AND id = 2")
-        self.in_source(f"INSERT INTO deals (day, id, amount) VALUES ({day}, 4, 4), ({day}, 5, 5)")
+        self.in_source("UPDATE deals SET amount = amount + 100 WHERE day = %s AND id = 1", day)
+        self.in_source("DELETE FROM deals WHERE day = %s AND id = 2", day)
+        self.in_source("INSERT INTO deals (day, id, amount) VALUES (%s, 4, 4), (%s, 5, 5)", day, day)
 
     def of(self, column: str) -> dict[tuple[int, int], Any]:
         """The values of a column of the target, by their key."""
-        return {(day, number): value for day, number, value in self.ask(f"SELECT day, id, {column} FROM deals")}
+        found = self.ask(f"SELECT day, id, {column} FROM deals")  # noqa: S608 - a name of ours
+        return {(day, number): value for day, number, value in found}
 
     def ask(self, question: str) -> list[Any]:
         return sides.ask(self.target, question)
@@ -324,3 +324,100 @@ def test_without_a_key_and_without_values_it_goes_on(deals: Deals):
     deals.run()
 
     deals.assert_in_step()
+
+
+# Versions
+
+MOMENTS = {"postgresql": "timestamp(6)", "mysql": "datetime(6)"}
+VERSIONS = "id int NOT NULL, name varchar(20), city varchar(20), lastmodified {moment} NOT NULL, islatest int NOT NULL"
+
+
+@dataclass
+class Customers(Deals):
+    """A source with versions of customers. No key of the table names a version."""
+
+    settings: dict[str, Any] = field(
+        default_factory=lambda: {"kind": "scd2", "business_keys": ["id"], "initial_load": "full"}
+    )
+
+    def open(self, columns: str = VERSIONS) -> None:
+        moment = MOMENTS[sides.kind_of(self.source)]
+        self.in_source(f"CREATE TABLE deals ({columns.format(moment=moment)})")
+        self.add(1, "Ann", 1, 0, "Rome")
+        self.add(1, "Anna", 2, 1, "Oslo")
+        self.add(2, "Bob", 1, 0, "Bern")
+        self.add(2, "Rob", 1, 1, "Bonn")  # two versions with one mark: they are written again to change a flag
+
+    def add(self, number: int, name: str, day: int, latest: int, city: str | None = None) -> None:
+        names, values = "id, name, lastmodified, islatest", [number, name, f"2024-01-0{day} 12:00:00", latest]
+        if city is not None:
+            names, values = f"{names}, city", [*values, city]
+        marks = ", ".join(["%s"] * len(values))
+        self.in_source(f"INSERT INTO deals ({names}) VALUES ({marks})", *values)  # noqa: S608 - names of ours
+
+    def cities(self, column: str = "city") -> dict[str, tuple[Any, int]]:
+        """What the target has in a column, and whether the version is the latest, by its name."""
+        found = self.ask(f"SELECT name, {column}, islatest FROM deals")  # noqa: S608 - a name of ours
+        return {name: (value, latest) for name, value, latest in found}
+
+
+@pytest.fixture
+def customers(deals: Deals) -> Customers:
+    made = Customers(deals.source, deals.target, deals.lake, deals.spark)
+    made.open()
+    made.run()
+    return made
+
+
+def test_versions_keep_a_dropped_column(customers: Customers):
+    """Newer versions close older ones, also where two rows share their mark and are written again."""
+    customers.in_source("ALTER TABLE deals DROP COLUMN city")
+    assert customers.run().outcome == "nothing to do"
+    customers.in_source("UPDATE deals SET islatest = 0")
+    customers.add(1, "Annie", 3, 1)
+    customers.add(2, "Robert", 3, 1)
+
+    customers.run()
+
+    assert customers.cities() == {
+        "Ann": ("Rome", 0),
+        "Anna": ("Oslo", 0),
+        "Annie": (None, 1),
+        "Bob": ("Bern", 0),
+        "Rob": ("Bonn", 0),
+        "Robert": (None, 1),
+    }
+    assert customers.tidegate().verify().outcome == "equal"
+    assert not customers.tidegate().plan().does_something
+
+
+def test_versions_keep_a_column_added_by_hand(customers: Customers):
+    customers.in_target("ALTER TABLE deals ADD COLUMN checked varchar(20)")
+    customers.in_target("UPDATE deals SET checked = name")
+    customers.in_source("UPDATE deals SET islatest = 0")
+    customers.add(2, "Robert", 3, 1, "Kiel")
+
+    customers.run()
+
+    expected = {name: (name, 0) for name in ("Ann", "Anna", "Bob", "Rob")}
+    assert customers.cities("checked") == {**expected, "Anna": ("Anna", 1), "Robert": (None, 1)}
+
+
+def test_lost_versions_come_back_with_a_dropped_column(customers: Customers):
+    customers.in_source("ALTER TABLE deals DROP COLUMN city")
+    customers.in_source("UPDATE deals SET islatest = 0 WHERE id = 1")
+    customers.add(1, "Annie", 3, 1)
+    customers.run()
+    customers.in_target("DELETE FROM deals WHERE name IN ('Ann', 'Bob')")
+
+    customers.run()
+
+    assert customers.cities() == {
+        "Ann": ("Rome", 0),
+        "Anna": ("Oslo", 0),
+        "Annie": (None, 1),
+        "Bob": ("Bern", 0),
+        "Rob": ("Bonn", 1),
+    }
+    assert customers.tidegate().verify().outcome == "equal"
+    assert not customers.tidegate().plan().does_something

@@ -767,9 +767,9 @@ THREE = {"columns": ("a", "b", "c"), "storage_types": ("int32", "string", "date"
         ({"a": "int32", "b": "string", "c": "date"}, THREE, []),
         ({"a": "int32", "b": "string"}, THREE, []),
         ({"b": "string", "a": "int32"}, THREE, []),
-        ({"a": "int32", "b": "string", "d": "date"}, THREE, ["land 1", "load 1 as 2"]),
-        ({"a": "int64", "b": "string"}, THREE, ["land 1", "load 1 as 2"]),
-        ({"a": "int32"}, {"columns": ("a", "b")}, ["land 1", "load 1 as 2"]),
+        ({"a": "int32", "b": "string", "d": "date"}, THREE, ["land 1", "load 1 as 2 unless c"]),
+        ({"a": "int64", "b": "string"}, THREE, ["land 1", "load 1 as 2 unless c"]),
+        ({"a": "int32"}, {"columns": ("a", "b")}, ["land 1", "load 1 as 2 unless c"]),
     ],
     ids=["none", "one left", "one left, others moved", "one left, one came", "one left, one wider", "types unknown"],
 )
