@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tidegate.model.scope import Scope
 from tidegate.model.values import Value
+
+_DROPPED = "dropped "
+"""Before the type of a column in a ledger entry: a run found that it had left the source. When a column of this name
+comes back it is another one, and what was extracted before does not have it."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,14 @@ class LedgerEntry:
         return self.kind in ("loaded", "adopted")
 
 
+def types_when_extracted(known: LakeFile | LedgerEntry) -> dict[str, str]:
+    """Return the columns of an entry, each with its type in the lake; none where the types are not known."""
+    return {
+        name: storage_type.removeprefix(_DROPPED)
+        for name, storage_type in zip(known.columns, known.storage_types, strict=False)
+    }
+
+
 @dataclass(frozen=True)
 class PartitionEvidence:
     """All that planning a partition table needs. `target` has None for a value present but not counted."""
@@ -94,9 +106,16 @@ class PartitionEvidence:
         """Return whether an entry lacks a column that is copied now, or has it in another type.
 
         A column that only the entry has left the source: what was extracted of it is still right."""
-        if known.columns_id == self.columns_id:
-            return False
         if not known.storage_types or not self.storage_types:
-            return True
+            return known.columns_id != self.columns_id
         held = dict(zip(known.columns, known.storage_types, strict=True))
         return any(held.get(name) != storage_type for name, storage_type in self.storage_types.items())
+
+    def without_dropped(self, entry: LedgerEntry) -> LedgerEntry:
+        """Return the entry with those columns marked that have left the source; the same entry when none has."""
+        types = zip(entry.columns, entry.storage_types, strict=False)
+        marked = tuple(
+            storage_type if name in self.storage_types or storage_type.startswith(_DROPPED) else _DROPPED + storage_type
+            for name, storage_type in types
+        )
+        return replace(entry, storage_types=marked)

@@ -13,7 +13,7 @@ from tidegate.interfaces import Database, ReadRequest, Session
 from tidegate.lakes.parquet import ParquetLake
 from tidegate.loads._unit import Batches, Book, Loaded
 from tidegate.model.columns import Column, fingerprint_of
-from tidegate.model.evidence import LakeFile, LedgerEntry
+from tidegate.model.evidence import LakeFile, LedgerEntry, types_when_extracted
 from tidegate.model.names import TableName
 from tidegate.model.receipt import Receipt
 from tidegate.runs.landing import read_receipt
@@ -127,7 +127,7 @@ class LoadSlice:
 
     def _restored(self, file: LakeFile) -> tuple[Column, ...]:
         """The target's own columns that an older file has, in the same type: they left the source since."""
-        held = dict(zip(file.columns, file.storage_types, strict=False))
+        held = types_when_extracted(file)
         own: tuple[Column, ...] = self.work.own_columns
         return tuple(column for column in own if held.get(column.name) == column.rests_as)
 
@@ -138,7 +138,7 @@ class LoadSlice:
         size, receipts = self.work.request.batch, ReceiptBuilder()
         for batch in self.lake.batches(self.path, size.rows, size.bytes):
             receipts.add(batch.select(list(copied)))
-        held = dict(zip(file.columns, file.storage_types, strict=False))
+        held = types_when_extracted(file)
         types = {name: held[name] for name in copied if name in held}
         return replace(
             file,

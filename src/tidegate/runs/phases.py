@@ -59,6 +59,22 @@ def change_schemas(work: Work, planned: list[Planned]) -> None:
         work.boundary("schema changed")
 
 
+def mark_dropped_columns(work: Work, planned: list[Planned]) -> None:
+    """Write into the ledger which columns have left the source: one that comes back under the same name is another."""
+    for one in planned:
+        entries = one.evidence.ledger
+        marked = {value: one.evidence.without_dropped(entry) for value, entry in entries.items() if entry.stands}
+        changed = {value: entry for value, entry in marked.items() if entry != entries[value]}
+        if not changed:
+            continue
+        try:
+            with work.control.transaction():
+                for value, entry in changed.items():
+                    work.ledger.restamp(one.table.ledger_name, value.text, entry)
+        except TidegateError as problem:
+            work.failed[one.key] = str(problem)
+
+
 def _apply(work: Work, step: ChangeSchema) -> int:
     with work.control.transaction():
         for statement in step.statements:

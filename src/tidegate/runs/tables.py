@@ -14,7 +14,7 @@ from tidegate.config.tables import Table
 from tidegate.errors import ConfigError, MissingObject
 from tidegate.interfaces import BatchSize, Database, ReadRequest, Session
 from tidegate.model.columns import Column, Shape, fingerprint
-from tidegate.model.evidence import LedgerEntry
+from tidegate.model.evidence import LedgerEntry, types_when_extracted
 from tidegate.model.names import TableName
 from tidegate.model.plan import ChangeSchema, Notice
 from tidegate.model.types import Type
@@ -140,7 +140,7 @@ class ResolvedTable(FoundTable, ABC):
         """Return the request of target rows in the columns of an entry, also those that left the source since.
 
         Columns that the target no longer has, or has in another type, are left out."""
-        held = dict(zip(known.columns, known.storage_types, strict=False))
+        held = types_when_extracted(known)
         since = tuple(column for column in self.own_columns if held.get(column.name) == column.rests_as)
         wide = replace(request, columns=(*request.columns, *since))
         return wide.only(known.columns).with_text(known.text_columns)
