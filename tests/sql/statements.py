@@ -170,6 +170,18 @@ def values_in_the_way(session: Session) -> None:
         session.query(partitions.values_with_keys(ODD, note, stage, [code, note]))
 
 
+def keep_own_columns(session: Session) -> None:
+    """Values of columns that only the target has: are there any, saved by the key, and put back."""
+    cobid, note, code = own(session, COBID, NOTE, BYTES)
+    day = partitions.of_value(cobid, Value.of(20240115, Kind.INTEGER))
+    session.query(contents.has_rows(ODD, staged.have_values([note, code], day)))
+    session.query(contents.has_rows(ODD, staged.have_values([note], None)))
+    with session.stage(ODD, [cobid, note, code], iter(())) as stage:
+        session.execute(staged.keep_in_stage(ODD, stage, [cobid, note, code], day))
+        session.execute(staged.keep_in_stage(ODD, stage, [cobid, note, code], None))
+        session.execute(staged.update_staged(ODD, stage, [cobid], [note, code]))
+
+
 MOMENT, TRUTH = column("changed at", Type("timestamp", 3), nullable=False), column("is latest", Type("bool"))
 NOON = Value.of("2024-01-31 12:00:00.125", Kind.TIMESTAMP)
 EVE = Value.of("2024-01-30 12:00:00", Kind.TIMESTAMP)
@@ -250,6 +262,7 @@ SHARED: dict[str, Statement] = {
     "table_checksum": Statement(lambda session: session.query(contents.checksum(ODD, [COBID, NOTE]))),
     "table_empty": Statement(lambda session: session.execute(contents.delete_rows(ODD))),
     "stage_changes": Statement(stage_changes),
+    "stage_own_columns": Statement(keep_own_columns),
     # Marks
     "mark_clock": Statement(clocks),
     "mark_newest": Statement(

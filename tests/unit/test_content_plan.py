@@ -284,3 +284,21 @@ def test_a_plan_ends_with_the_target_as_the_source_is(
 def test_the_same_evidence_is_the_same_plan():
     seen = evidence(OTHER_STATE, **IN_STEP)
     assert planned(seen) == planned(replace(seen))
+
+
+THREE = {"columns": ("a", "b", "c"), "storage_types": ("int32", "string", "date"), "columns_id": "before"}
+
+
+@pytest.mark.parametrize(
+    ("now", "steps"),
+    [
+        ({"a": "int32", "b": "string"}, []),
+        ({"a": "int32", "d": "string"}, ["land", "load as 2 unless c"]),
+        ({"a": "int64", "b": "string"}, ["land", "load as 2 unless c"]),
+    ],
+    ids=["one left", "one left, one came", "one left, one wider"],
+)
+def test_a_dropped_column_is_no_reason_to_extract(now: dict[str, str], steps: list[str]):
+    seen = evidence(lake=file(**THREE), ledger=entry(**THREE), storage_types=now)
+
+    assert told(planned(seen)) == steps

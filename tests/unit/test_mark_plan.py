@@ -530,3 +530,36 @@ def test_when_the_newest_row_is_gone_what_was_reached_stays_reached():
     land = next(step for step in planned(seen) if isinstance(step, Land))
     read = Window.from_json(land.window, Kind.INTEGER)
     assert (read.upto, read.mark) == (mark(7), mark(9))
+
+
+# Columns that left the source
+
+TWO = {"columns": ("id", "name"), "storage_types": ("int32", "string"), "columns_id": "before"}
+
+
+@pytest.mark.parametrize(
+    ("now", "is_read"),
+    [({"id": "int32"}, False), ({"id": "int32", "city": "string"}, True), ({"id": "int64"}, True)],
+    ids=["one left", "one left, one came", "one left, one wider"],
+)
+def test_a_dropped_column_is_no_reason_to_read_all(now: dict[str, str], is_read: bool):
+    seen = in_step(5, 9)
+    files = {name: replace(found, **TWO) for name, found in seen.lake.items()}
+    entries = {name: replace(found, **TWO) for name, found in seen.ledger.items()}
+
+    steps = planned(replace(seen, lake=files, ledger=entries, storage_types=now))
+
+    assert bool(told(steps)) == is_read
+
+
+def test_a_dropped_column_that_comes_back_is_read():
+    """A run wrote into the ledger that the column had left; the file does not know of it."""
+    seen = in_step(5, 9)
+    files = {name: replace(found, **TWO) for name, found in seen.lake.items()}
+    entries = {name: replace(found, **TWO) for name, found in seen.ledger.items()}
+    dropped = replace(seen, lake=files, ledger=entries, storage_types={"id": "int32"})
+    marked = {name: dropped.without_dropped(found) for name, found in entries.items()}
+
+    steps = planned(replace(dropped, ledger=marked, storage_types={"id": "int32", "name": "string"}))
+
+    assert reasons(steps)[0] == "it was extracted with other columns"

@@ -785,3 +785,33 @@ def test_a_source_without_values_is_reported():
 def test_of_many_waiting_values_the_newest_are_named():
     seen = but(in_step(1), source=dict.fromkeys(range(2, 10), source()))
     assert notices(planned(seen, hold_back=8)) == ["not ready yet: 5, 6, 7, 8, 9"]
+
+
+# Columns that left the source
+
+THREE = {"columns": ("a", "b", "c"), "storage_types": ("int32", "string", "date")}
+
+
+@pytest.mark.parametrize(
+    ("now", "known", "expected"),
+    [
+        ({"a": "int32", "b": "string", "c": "date"}, THREE, []),
+        ({"a": "int32", "b": "string"}, THREE, []),
+        ({"b": "string", "a": "int32"}, THREE, []),
+        ({"a": "int32", "b": "string", "d": "date"}, THREE, ["land 1", "load 1 as 2 unless c"]),
+        ({"a": "int64", "b": "string"}, THREE, ["land 1", "load 1 as 2 unless c"]),
+        ({"a": "int32"}, {"columns": ("a", "b")}, ["land 1", "load 1 as 2 unless c"]),
+    ],
+    ids=["none", "one left", "one left, others moved", "one left, one came", "one left, one wider", "types unknown"],
+)
+def test_a_dropped_column_is_no_reason_to_extract(now: dict[str, str], known: dict[str, Any], expected: list[str]):
+    seen = replace(
+        in_step(1),
+        lake=days({1: replace(file(), columns_id="before", **known)}),
+        ledger=days({1: entry(columns_id="before", **known)}),
+        storage_types=now,
+    )
+
+    _, planned = plan(Rules(), seen)
+
+    assert told(planned) == expected

@@ -74,7 +74,7 @@ class _Planner:
             return "missing in the lake" if self.entry else "new in the source"
         if file.broken:
             return f"its file cannot be used: {file.broken}"
-        if file.columns_id != self.seen.columns_id:
+        if self.seen.has_other_columns(file):
             return "it was extracted with other columns"
         return "" if file.newest == self.source_state else "its content changed in the source"
 
@@ -98,7 +98,7 @@ class _Planner:
     def _changed_in_target(self, entry: LedgerEntry) -> tuple[str, Notice | None]:
         """Missing rows are healed, changed and added ones reported, unless the table says otherwise."""
         held, state = self.seen.target.get(WHOLE, 0), self.seen.target_state
-        if self.seen.target_lacks and entry.columns_id == self.seen.columns_id:
+        if self.seen.target_lacks and not self.seen.has_other_columns(entry):
             return f"the target lost the column {', '.join(self.seen.target_lacks)}", None
         left = entry.newest or ""
         if held is None or not left:

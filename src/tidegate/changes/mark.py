@@ -262,7 +262,12 @@ class _Planner:
     @property
     def _columns_changed(self) -> bool:
         newest = max(self.seen.lake.items(), default=None)
-        return newest is not None and not newest[1].broken and newest[1].columns_id != self.seen.columns_id
+        if newest is None or newest[1].broken:
+            return False
+        # The ledger knows of a column that had left the source before it came back.
+        entry = self.seen.ledger.get(newest[0])
+        was_dropped = entry is not None and entry.stands and self.seen.has_other_columns(entry)
+        return was_dropped or self.seen.has_other_columns(newest[1])
 
     # The target
 

@@ -159,7 +159,7 @@ class _Planner:
         known = file or (entry if entry is not None and entry.stands else None)
         if known is None:
             return "new in the source"
-        if value in self.settled and known.columns_id != self.seen.columns_id:
+        if value in self.settled and self.seen.has_other_columns(known):
             return "it was extracted with other columns"
         without_file = self._why_land_again(value, entry) if file is None and entry is not None else ""
         return without_file or self._restated(value, file, entry)
@@ -223,7 +223,7 @@ class _Planner:
         held = self.seen.target.get(value)
         if lost := self._lost_rows(value, entry):
             return lost, None
-        if self.seen.target_lacks and entry.columns_id == self.seen.columns_id:
+        if self.seen.target_lacks and not self.seen.has_other_columns(entry):
             return f"the target lost the column {', '.join(self.seen.target_lacks)}", None
         if file is not None and not file.broken and file.hash != entry.hash and not file.unproven:
             return "newer in the lake than in the target", None

@@ -154,6 +154,7 @@ class ParquetLake:
                 newest=facts["newest"],
                 columns=tuple(facts["columns"]),
                 columns_id=facts["columns_id"],
+                storage_types=tuple(facts.get("storage_types", ())),
                 unproven=facts["unproven"],
                 read_at=facts["read_at"],
                 window=facts.get("window", ""),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 from tidegate.errors import Locked, ProofFailed
 from tidegate.interfaces import ReadRequest, Session
+from tidegate.model.columns import Column
 from tidegate.model.evidence import LedgerEntry
 from tidegate.model.receipt import Receipt
 from tidegate.model.values import Value
@@ -32,6 +33,18 @@ class Unit:
     look_first: bool = False
     unless_hash: str = ""
     """Leave the target alone when both the file and the ledger have this hash."""
+    own_columns: tuple[Column, ...] = ()
+    """Columns that only the target has: rows that are replaced keep their values."""
+    own_key: tuple[Column, ...] = ()
+    """A key of the target that finds a row again; empty when it has none."""
+    restored_columns: tuple[Column, ...] = ()
+    """Those of the own columns that the file still has: rows that the target lost get the values of the file.
+    Batches have them after the columns of the request; they are not proved."""
+
+    @property
+    def written_columns(self) -> tuple[Column, ...]:
+        """The columns of the file's batches."""
+        return (*self.request.columns, *self.restored_columns)
 
 
 AnyUnit = TypeVar("AnyUnit", bound=Unit)
@@ -87,6 +100,14 @@ def _after(work: AnyUnit, last: LedgerEntry | None) -> AnyUnit:
     if last is None or last.generation < work.entry.generation:
         return work
     return dataclasses.replace(work, entry=dataclasses.replace(work.entry, generation=last.generation + 1))
+
+
+def proved(work: Unit, batches: Batches) -> Batches:
+    """The rows in the columns of the request alone, which are compared and proved."""
+    if not work.restored_columns:
+        return batches
+    names = [column.name for column in work.request.columns]
+    return lambda: (batch.select(names) for batch in batches())
 
 
 def with_entry(work: AnyUnit, **changes: Any) -> AnyUnit:

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING
 
 from tidegate.errors import NotNative, Transient, ValueProblem
 from tidegate.interfaces import Session
-from tidegate.loads._unit import Batches, Book, Loaded, ReceiptOf, Unit, enter, refused, with_entry
+from tidegate.loads._own_columns import own_columns
+from tidegate.loads._unit import Batches, Book, Loaded, ReceiptOf, Unit, enter, proved, refused, with_entry
 from tidegate.model.columns import Column
 from tidegate.model.evidence import LedgerEntry
 from tidegate.model.names import TableName
 from tidegate.model.receipt import Receipt
-from tidegate.sql.staged import delete_staged, update_staged
+from tidegate.sql.staged import delete_staged, update_staged, with_partner
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -50,7 +51,7 @@ class Merge(Unit):
 def merge(session: Session, work: Merge, book: Book, batches: Batches, receipt_of: ReceiptOf) -> Loaded:
     """The target holds every row of the file when this ends well, and no other where deletes are allowed."""
     before = book.newest()
-    new, old = _content(work, batches()), _held(work, session)
+    new, old = _content(work, proved(work, batches)()), _held(work, session)
     found = _difference(new, old)
     for side, content, twice in zip(("source", "target"), (new, old), found.twice, strict=True):
         _require_keys(work, side, content.without_key(), content.named(twice))
@@ -145,11 +146,12 @@ class _Change:
         if found.changed.any() and not self._again:
             rows = picked(batches(), found.changed, names)
             self._changed = stages.enter_context(session.stage(table, [*keys, *work.other_columns], rows))
-        own = [column.name for column in work.request.columns]
+        written = [column.name for column in work.written_columns]
         coming = found.fresh | found.changed if self._again else found.fresh
         self._insert = stages.enter_context(
-            session.staged(table, work.request.columns, lambda: picked(batches(), coming, own))
+            session.staged(table, work.written_columns, lambda: picked(batches(), coming, written))
         )
+        self._kept = stages.enter_context(own_columns(session, work, keys)) if self._again else None
 
     def _are_all_fixed(self) -> bool:
         """Whether there is nothing besides the key that an update could change."""
@@ -161,12 +163,17 @@ class _Change:
         table, keys = self._work.request.table, self._work.key_columns
         left = changed = 0
         if self._leaving is not None:
+            if self._kept is not None:
+                self._kept.save(with_partner(self._leaving, keys))
             left = self._session.execute(delete_staged(table, self._leaving, keys))
         if self._changed is not None:
             identity = self._session.database.updates_identity
             statement = update_staged(table, self._changed, keys, self._work.other_columns, identity=identity)
             changed = self._session.execute(statement)
-        return self._insert() - self._again, changed + self._again, left - self._again
+        came = self._insert()
+        if self._kept is not None:
+            self._kept.put_back()
+        return came - self._again, changed + self._again, left - self._again
 
 
 def _proven(work: Merge, session: Session, new: Content, meant: Difference, receipt_of: ReceiptOf) -> Receipt:

@@ -1,7 +1,8 @@
 """Replace a partition value: its old rows leave and its new rows arrive in one transaction, with the ledger row.
 
 Inside of that transaction the rows are read back through the same canonicaliser that hashed them when they were
-extracted. What does not equal the lake's receipt is rolled back, so nothing is ever committed unproven.
+extracted. What does not equal the lake's receipt is rolled back, so nothing is ever committed unproven. Columns that
+only the target has keep their values (`_own_columns.py`).
 
 Several values are replaced in one transaction where rows went from one of them to another, and a key of the target
 does not contain the partition column: each value alone would meet rows that the other still holds.
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tidegate.interfaces import Session
+from tidegate.loads._own_columns import own_columns
 from tidegate.loads._unit import Batches, Book, Loaded, ReceiptOf, Unit, enter, refused
 from tidegate.model.columns import Column
 from tidegate.model.receipt import Receipt
@@ -54,21 +56,24 @@ def replace_together(session: Session, incoming: Sequence[Incoming], receipt_of:
     """Replace all values, or none. Locks are taken in the order of `incoming`, which must be sorted by value."""
     with ExitStack() as stages:
         writes = [
-            stages.enter_context(session.staged(one.work.request.table, one.work.request.columns, one.batches))
+            stages.enter_context(session.staged(one.work.request.table, one.work.written_columns, one.batches))
             for one in incoming
         ]
+        own = [stages.enter_context(own_columns(session, one.work)) for one in incoming]
         with session.transaction():
             entered = [_enter(session, one, receipt_of) for one in incoming]
             replaced = [
-                (work, one.book, write)
-                for work, one, write in zip(entered, incoming, writes, strict=True)
+                (work, one.book, write, kept)
+                for work, one, write, kept in zip(entered, incoming, writes, own, strict=True)
                 if not isinstance(work, Loaded)
             ]
-            for work, _, _ in replaced:
+            for work, _, _, kept in replaced:
+                kept.save(work.request.rows)
                 session.execute(delete_value(work.request.table, work.column, work.value))
-            for work, _, write in replaced:
+            for work, _, write, _ in replaced:
                 _require_all(work, write())
-            for work, book, _ in replaced:
+            for work, book, _, kept in replaced:
+                kept.put_back()
                 _prove(work, receipt_of)
                 book.record(work.entry)
     return [work if isinstance(work, Loaded) else Loaded("loaded", work.entry.rows) for work in entered]

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING
 
 from tidegate.errors import NotNative, Transient, ValueProblem
 from tidegate.interfaces import ReadRequest, Session
-from tidegate.loads._unit import Batches, Book, Loaded, ReceiptOf, enter, refused, with_entry
+from tidegate.loads._unit import Batches, Book, Loaded, ReceiptOf, enter, proved, refused, with_entry
 from tidegate.loads._version_load import Made, VersionLoad
+from tidegate.model.columns import Column
 from tidegate.model.names import TableName, counted, staged_name
 from tidegate.sql.contents import count_rows, has_rows
 from tidegate.sql.marks import is_latest
@@ -140,17 +141,19 @@ def _decided(session: Session, work: VersionLoad, rows: Batches, stages: ExitSta
             if met.column in (form.mark, form.end, form.flag, form.tombstone, *work.request.text_columns):
                 raise
             work = replace(work, request=work.request.with_text((met.column,)))
-            rows = _as_the_server_writes(session, work.request, rows, stages)
+            rows = _as_the_server_writes(session, work, rows, stages)
 
 
-def _as_the_server_writes(session: Session, request: ReadRequest, rows: Batches, stages: ExitStack) -> Batches:
+def _as_the_server_writes(session: Session, work: VersionLoad, rows: Batches, stages: ExitStack) -> Batches:
     """The same rows, some columns as text. They are kept: a stage need not be read twice in the same order."""
-    names = {column.name: staged_name(place) for place, column in enumerate(request.columns)}
+    request, columns = work.request, work.written_columns
+    names = {column.name: staged_name(place) for place, column in enumerate(columns)}
+    in_order = (batch.select(list(names)) for batch in rows())
     staged = replace(
         request,
-        table=stages.enter_context(session.stage(request.table, request.columns, rows())),
-        columns=tuple(replace(column, name=names[column.name]) for column in request.columns),
-        text_columns=tuple(names[name] for name in request.text_columns),
+        table=stages.enter_context(session.stage(request.table, columns, in_order)),
+        columns=tuple(replace(column, name=names[column.name]) for column in columns),
+        text_columns=tuple(names[name] for name in request.text_columns if name in names),
         rows=None,
     )
     kept = [batch.rename_columns(list(names)) for batch in session.read(staged)]
@@ -170,7 +173,7 @@ class _Change:
 
     def __init__(self, session: Session, work: VersionLoad, batches: Batches, stages: ExitStack) -> None:
         self._session, self._work, self._stages, self._form = session, work, stages, work.form
-        batch = self._versions(batches())
+        batch = self._versions(proved(work, batches)())
         self._require_names(batch)
         self._there = self._keys_there(batch)
         self._touched = self._request(batch)
@@ -311,15 +314,16 @@ class _Change:
         # Read now: what the target holds of them is gone when they are to be written.
         written_again = list(self._written_again())
         self._rewritten = sum(batch.num_rows for batch in written_again)
-        own = [column.name for column in work.request.columns]
-
-        def coming() -> Iterator[pa.RecordBatch]:
-            yield from picked(coming_rows(), decision.fresh, own)
-            yield from written_again
-
-        self._insert = self._stages.enter_context(
-            self._session.staged(work.request.table, work.request.columns, coming)
-        )
+        written = [column.name for column in work.written_columns]
+        coming: list[tuple[tuple[Column, ...], Batches]] = [
+            (work.written_columns, lambda: picked(coming_rows(), decision.fresh, written))
+        ]
+        if written_again:
+            coming.append((self._columns_written_again, lambda: iter(written_again)))
+        self._inserts = [
+            self._stages.enter_context(self._session.staged(work.request.table, columns, rows))
+            for columns, rows in coming
+        ]
 
     def _flags(self, places: Places, holds: bool) -> TableName | None:
         """A stage with the names of these versions, what their flag is to say, and where they end."""
@@ -362,14 +366,25 @@ class _Change:
             self._session.stage(self._work.request.table, self._work.columns(group), batches)
         )
 
+    @property
+    def _columns_written_again(self) -> tuple[Column, ...]:
+        """Also the columns that only the target has: a row that is written again keeps their values."""
+        return (*self._work.request.columns, *self._work.own_columns)
+
     def _written_again(self) -> Iterator[pa.RecordBatch]:
         """The rows of those groups as the target holds them, with the flags that they get; less what is replaced."""
         from tidegate.rows.settled import settled_again
 
         if self._again is None:
             return
-        request = replace(self._work.request, rows=with_partner(self._again, self._work.columns(self._form.group)))
-        yield from settled_again(self._session.read(request), self._decision.staying, self._form)
+        own = tuple(column.name for column in self._work.own_columns)
+        request = replace(
+            self._work.request,
+            columns=self._columns_written_again,
+            rows=with_partner(self._again, self._work.columns(self._form.group)),
+        )
+        form = replace(self._form, outside=(*self._form.outside, *own))
+        yield from settled_again(self._session.read(request), self._decision.staying, form)
 
     # Inside of it
 
@@ -384,7 +399,7 @@ class _Change:
         if self._changed is not None:
             others, identity = self._work.columns(self._others), self._session.database.updates_identity
             total.changed += execute(update_staged(table, self._changed, group, others, identity=identity))
-        fresh, written = int(self._decision.fresh.sum()), self._insert()
+        fresh, written = int(self._decision.fresh.sum()), sum(insert() for insert in self._inserts)
         if written != fresh + self._rewritten:
             raise refused(self._work, f"{fresh + self._rewritten:,} rows were sent, the server took {written:,}")
         total.inserted += fresh

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tidegate.model.names import TableName
@@ -91,7 +92,12 @@ class Shape:
         return any(index[:1] == (column,) for index in (self.primary_key, *self.indexes))
 
 
-def fingerprint(columns: tuple[Column, ...]) -> str:
+def fingerprint(columns: Sequence[Column]) -> str:
     """Changes when a column is added, removed, renamed or rests differently; not when they are reordered."""
-    described = "\n".join(sorted(f"{column.name!r} {column.rests_as}" for column in columns))
+    return fingerprint_of({column.name: column.rests_as for column in columns})
+
+
+def fingerprint_of(storage_types: Mapping[str, str]) -> str:
+    """The fingerprint of columns that are known by their names and their types in the lake."""
+    described = "\n".join(sorted(f"{name!r} {storage_type}" for name, storage_type in storage_types.items()))
     return hashlib.sha256(described.encode()).hexdigest()[:16]

@@ -137,6 +137,7 @@ class Adoption:
             text_columns=tuple(facts["text_columns"]),
             columns=tuple(column.name for column in one.table.columns),
             columns_id=one.table.columns_id,
+            storage_types=tuple(column.rests_as for column in one.table.columns),
             newest=kind_of(one.table.common).left_behind(Receipt(facts["target"]["rows"], facts["target"]["hash"])),
             run=self.run,
         )

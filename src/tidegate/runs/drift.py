@@ -4,12 +4,12 @@
 | ---------------------------------------------- | ----------------------------------------------------------- |
 | the target table is missing                    | go, CREATE TABLE                                            |
 | a column is new in the source                  | go, ADD COLUMN; files without it are extracted again        |
-| a column is gone from the source               | go, it stays null or default; stop when it is NOT NULL      |
+| a column is gone from the source               | go, its values in the target stay; stop when it is NOT NULL |
 | one column gone and one new, of one type       | stop: it looks renamed                                      |
 | the source became wider                        | go, ALTER COLUMN TYPE                                       |
 | the source became narrower                     | go                                                          |
 | another type                                   | stop                                                        |
-| the target has a column of its own             | go when it may stay empty, else stop                        |
+| the target has a column of its own             | go when it may stay empty, else stop; its values stay       |
 | the target computes a column                   | go, the column is left out                                  |
 | columns stand in another order                 | go                                                          |
 | the source allows nulls, the target does not   | go, with a warning: a null would be refused                 |

@@ -138,7 +138,8 @@ class Executor:
         return found_well
 
     def _do(self, work: Work, planned: list[Planned]) -> None:
-        busy = [one for one in planned if one.plan.does_something]
+        phases.mark_dropped_columns(work, planned)
+        busy = [one for one in planned if one.plan.does_something and one.key not in work.failed]
         phases.restore_scopes(work, [one for one in planned if not one.plan.does_something])
         if not busy:
             return

@@ -127,6 +127,7 @@ def _land(places: Places, one: Planned, table: VersionTable, rows: pa.Table) -> 
             "hash": receipt.hash,
             "text_columns": [],
             "columns": [column.name for column in table.kept_columns],
+            "storage_types": [column.rests_as for column in table.kept_columns],
             "unproven": False,
         }
     )

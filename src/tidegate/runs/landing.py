@@ -145,6 +145,7 @@ class _Written:
             "hash": receipt.hash,
             "text_columns": list(self.request.text_columns),
             "columns": [column.name for column in self.request.columns],
+            "storage_types": [column.rests_as for column in self.request.columns],
             "unproven": self.proven_by not in ("", receipt.hash),
         }
 

@@ -12,7 +12,8 @@ from tidegate.errors import LakeError, NotNative, OutcomeUnknown, Transient, Val
 from tidegate.interfaces import Database, ReadRequest, Session
 from tidegate.lakes.parquet import ParquetLake
 from tidegate.loads._unit import Batches, Book, Loaded
-from tidegate.model.evidence import LakeFile, LedgerEntry
+from tidegate.model.columns import Column, fingerprint_of
+from tidegate.model.evidence import LakeFile, LedgerEntry, types_when_extracted
 from tidegate.model.names import TableName
 from tidegate.model.receipt import Receipt
 from tidegate.runs.landing import read_receipt
@@ -101,21 +102,48 @@ class LoadSlice:
         return file
 
     def _about(self, file: LakeFile) -> Any:
+        # Read back what the file holds, in its order: the hash was taken over exactly that.
+        request = replace(self.work.request.only(file.columns), text_columns=file.text_columns)
+        copied = tuple(column.name for column in request.columns)
+        known = file if copied == file.columns else self._without_dropped_columns(file, copied)
         entry = replace(
             self.work.entry,
             kind="loaded",
-            rows=file.rows,
-            hash=file.hash,
-            text_columns=file.text_columns,
-            newest=_known_of(file),
-            columns=file.columns,
-            columns_id=file.columns_id,
-            stamp=file.stamp,
+            rows=known.rows,
+            hash=known.hash,
+            text_columns=known.text_columns,
+            newest=_known_of(known),
+            columns=known.columns,
+            columns_id=known.columns_id,
+            storage_types=known.storage_types,
+            stamp=known.stamp,
         )
-        # Read back what the file holds, in its order: the hash was taken over exactly that.
-        request = replace(self.work.request.only(file.columns), text_columns=file.text_columns)
-        work = replace(self.work, entry=entry, request=request)
+        work = replace(self.work, entry=entry, request=request, restored_columns=self._restored(file))
         return work if self.keys is None else replace(work, there=self._keys_there)
+
+    def _restored(self, file: LakeFile) -> tuple[Column, ...]:
+        """The target's own columns that an older file has, in the same type: they left the source since."""
+        held = types_when_extracted(file)
+        own: tuple[Column, ...] = self.work.own_columns
+        return tuple(column for column in own if held.get(column.name) == column.rests_as)
+
+    def _without_dropped_columns(self, file: LakeFile, copied: tuple[str, ...]) -> LakeFile:
+        """What the file says of itself, in the columns that are copied now: its own hash covers more."""
+        from tidegate.rows.hashing import ReceiptBuilder
+
+        size, receipts = self.work.request.batch, ReceiptBuilder()
+        for batch in self.lake.batches(self.path, size.rows, size.bytes):
+            receipts.add(batch.select(list(copied)))
+        held = types_when_extracted(file)
+        types = {name: held[name] for name in copied if name in held}
+        return replace(
+            file,
+            hash=receipts.receipt().hash,
+            text_columns=tuple(name for name in file.text_columns if name in copied),
+            columns=copied,
+            columns_id=fingerprint_of(types) if types else file.columns_id,
+            storage_types=tuple(types.values()),
+        )
 
     def _keys_there(self) -> Iterator[pa.RecordBatch]:
         assert self.keys is not None
@@ -126,19 +154,20 @@ class LoadSlice:
             session,
             work,
             self.book(session),
-            lambda: self.batches(progress),
+            lambda: self.batches(work, progress),
             lambda request: receipt_or_other(session, request),
         )
 
     def book(self, session: Session) -> ValueBook:
         return ValueBook(Ledger(session), self.work.table, self.work.value.text, self.boundary)
 
-    def batches(self, progress: Progress) -> Iterator[pa.RecordBatch]:
-        size = self.work.request.batch
+    def batches(self, work: Any, progress: Progress) -> Iterator[pa.RecordBatch]:
+        """The rows in the columns that are written: an older file may have others besides."""
+        size, written = work.request.batch, [column.name for column in work.written_columns]
         for batch in self.lake.batches(self.path, size.rows, size.bytes):
-            _require_nulls_to_be_taken(self.work.request, batch)
+            _require_nulls_to_be_taken(work.request, batch)
             progress.add(batch.num_rows)
-            yield batch
+            yield batch if batch.schema.names == written else batch.select(written)
 
     def look(self, work: Any) -> Loaded:
         """The commit got no answer: the ledger knows whether it happened. If not, the whole unit may be repeated."""

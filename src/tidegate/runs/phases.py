@@ -76,6 +76,22 @@ def restore_scopes(work: Work, planned: list[Planned]) -> None:
                 work.failed.setdefault(one.key, str(problem))
 
 
+def mark_dropped_columns(work: Work, planned: list[Planned]) -> None:
+    """Write into the ledger which columns have left the source: one that comes back under the same name is another."""
+    for one in planned:
+        entries = one.evidence.ledger
+        marked = {value: one.evidence.without_dropped(entry) for value, entry in entries.items() if entry.stands}
+        changed = {value: entry for value, entry in marked.items() if entry != entries[value]}
+        if not changed:
+            continue
+        try:
+            with work.control.transaction():
+                for value, entry in changed.items():
+                    work.ledger.restamp(one.table.ledger_name, value.text, entry)
+        except TidegateError as problem:
+            work.failed[one.key] = str(problem)
+
+
 def _apply(work: Work, step: ChangeSchema) -> int:
     with work.control.transaction():
         for statement in step.statements:
@@ -158,6 +174,7 @@ def _restamp(work: Work, job: Job, entry: LedgerEntry, stamp: str, facts: Facts)
         newest=facts["newest"],
         columns=tuple(column.name for column in columns),
         columns_id=fingerprint(columns),
+        storage_types=tuple(column.rests_as for column in columns),
     )
     work.ledger.restamp(job.table.ledger_name, job.step.value.text, known)
 

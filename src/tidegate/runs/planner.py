@@ -12,18 +12,23 @@ from tidegate.config.tables import Table
 from tidegate.errors import TidegateError, Unsupported
 from tidegate.interfaces import Database
 from tidegate.lakes.parquet import ParquetLake
+from tidegate.loads._own_columns import REMEDY, reason_without_key
 from tidegate.model.columns import Shape
+from tidegate.model.evidence import PartitionEvidence
 from tidegate.model.names import TableName
 from tidegate.model.plan import DAILY, Land, Load, Notice, Step, TablePlan
 from tidegate.runs.kinds import kind_of
 from tidegate.runs.kinds.kind import Witnesses
 from tidegate.runs.planned import Ask, Planned, Unplanned
 from tidegate.runs.sessions import SessionPool
-from tidegate.runs.tables import UNTOUCHED, Catalogs
+from tidegate.runs.tables import UNTOUCHED, Catalogs, ResolvedTable
 from tidegate.runs.together import both
+from tidegate.sql.contents import has_rows
+from tidegate.sql.staged import have_values
 from tidegate.state.ledger import Ledger
 
 LARGE_LOAD = 1_000_000
+MOST_WARNINGS = 5
 
 
 class Planner:
@@ -96,6 +101,7 @@ class Planner:
         try:
             scope, steps = kind.plan(table, seen, request)
             steps += self._told_by_target(settings, steps)
+            steps += self._refused_loads(table, seen, steps)
         except TidegateError as problem:
             return Unplanned(settings.name, problem, table, seen)
         first: list[Step] = [table.schema_change] if table.schema_change and steps_move_rows(steps) else []
@@ -121,6 +127,25 @@ class Planner:
             told: list[Step] = [Notice(remark) for remark in target.remarks()]
             room = target.room() if largest >= LARGE_LOAD else ""
         return [*told, Notice(f"{largest:,} rows come in one transaction; {room}")] if room else told
+
+    def _refused_loads(self, table: ResolvedTable, seen: PartitionEvidence, steps: Sequence[Step]) -> list[Step]:
+        """Warn of loads that would lose values of columns that only the target has. The load itself refuses them, each
+        value for itself: other values are not held up."""
+        own, extracted = table.own_columns, {step.value for step in steps if isinstance(step, Land)}
+        if not own or table.own_key or not table.replaces_rows:
+            return []
+        warnings: list[Step] = []
+        with self._targets.session() as target:
+            for step in [step for step in steps if isinstance(step, Load) and step.value in seen.target]:
+                file = seen.lake.get(step.value) if step.value not in extracted else None
+                lost = [column for column in own if file is None or column.name not in file.columns]
+                rows = table.target_request(step.value).rows
+                if lost and target.query(has_rows(table.target_name, have_values(lost, rows))) != [(0,)]:
+                    text = f"{reason_without_key(lost)} them again: the load will be refused. {REMEDY}"
+                    warnings.append(Notice(text, step.value, "warning"))
+                if len(warnings) == MOST_WARNINGS:
+                    break
+        return warnings
 
     def close(self) -> None:
         self._sources.close()

@@ -14,6 +14,7 @@ from tidegate.config.tables import Table
 from tidegate.errors import ConfigError, MissingObject
 from tidegate.interfaces import BatchSize, Database, ReadRequest, Session
 from tidegate.model.columns import Column, Shape, fingerprint
+from tidegate.model.evidence import LedgerEntry, types_when_extracted
 from tidegate.model.names import TableName
 from tidegate.model.plan import ChangeSchema, Notice
 from tidegate.model.types import Type
@@ -92,8 +93,57 @@ class ResolvedTable(FoundTable, ABC):
     def target_request(self, value: Value) -> ReadRequest: ...
 
     @property
+    def extracted_columns(self) -> tuple[Column, ...]:
+        """The columns that a file of the lake has."""
+        return self.columns
+
+    @property
     def columns_id(self) -> str:
-        return fingerprint(self.columns)
+        return fingerprint(self.extracted_columns)
+
+    @property
+    def storage_types(self) -> dict[str, str]:
+        """The columns that a file of the lake has, each with its type there."""
+        return {column.name: column.rests_as for column in self.extracted_columns}
+
+    @property
+    def replaces_rows(self) -> bool:
+        """Whether a load deletes rows that come again."""
+        return False
+
+    @property
+    def own_columns(self) -> tuple[Column, ...]:
+        """Columns that only the target has, and that it does not fill by itself: a load must keep their values."""
+        if self.target is None:
+            return ()
+        copied = {column.name for column in self.columns}
+        return tuple(
+            column
+            for column in self.target.columns
+            if column.name not in copied and not column.generated and not column.identity
+        )
+
+    @property
+    def own_key(self) -> tuple[Column, ...]:
+        """A key of the target by which values of its own columns find their rows again; empty when it has none.
+
+        All of its columns are copied, and none takes nulls."""
+        if self.target is None:
+            return ()
+        copied = {column.name: column for column in self.target_columns}
+        required = {column.name for column in self.target.columns if not column.nullable}
+        keys = [self.target.primary_key, *sorted(self.target.unique_keys, key=len)]
+        usable = [key for key in keys if key and set(key) <= copied.keys() & required]
+        return tuple(copied[name] for name in usable[0]) if usable else ()
+
+    def as_loaded(self, request: ReadRequest, known: LedgerEntry) -> ReadRequest:
+        """Return the request of target rows in the columns of an entry, also those that left the source since.
+
+        Columns that the target no longer has, or has in another type, are left out."""
+        held = types_when_extracted(known)
+        since = tuple(column for column in self.own_columns if held.get(column.name) == column.rests_as)
+        wide = replace(request, columns=(*request.columns, *since))
+        return wide.only(known.columns).with_text(known.text_columns)
 
     @property
     def target_lacks(self) -> tuple[str, ...]:

@@ -13,9 +13,12 @@ def count_rows(table: TableName) -> Sql:
     return sql("SELECT {count} FROM {table}", count=Count(), table=Name.of(table))
 
 
-def has_rows(table: TableName) -> Sql:
-    """1 or 0; no row is counted."""
-    return sql("SELECT CASE WHEN EXISTS (SELECT 1 FROM {table}) THEN 1 ELSE 0 END", table=Name.of(table))
+def has_rows(table: TableName, rows: Sql | None = None) -> Sql:
+    """1 or 0, of all rows or of those that meet a condition; no row is counted."""
+    found = sql("SELECT 1 FROM {table}", table=Name.of(table))
+    if rows is not None:
+        found = sql("{found} WHERE {rows}", found=found, rows=rows)
+    return sql("SELECT CASE WHEN EXISTS ({found}) THEN 1 ELSE 0 END", found=found)
 
 
 def checksum(table: TableName, columns: Sequence[Column]) -> Sql:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tidegate.model.columns import Column
 from tidegate.model.names import TableName, staged_name
-from tidegate.sql.text import Joined, Keys, Name, Same, Sql, sql
+from tidegate.sql.text import Joined, Keys, Locked, Name, Same, Sql, names, sql
 
 
 def update_staged(
@@ -25,6 +25,25 @@ def update_staged(
 
 def delete_staged(table: TableName, stage: TableName, keys: Sequence[Column]) -> Sql:
     return sql("{delete}", delete=Joined(Name.of(table), Name.of(stage), _on(keys)))
+
+
+def keep_in_stage(table: TableName, stage: TableName, columns: Sequence[Column], rows: Sql | None) -> Sql:
+    """Copy these columns of some rows into a stage, and lock the rows until the transaction ends."""
+    return sql(
+        "INSERT INTO {stage} ({staged}) SELECT {columns} FROM {locked}",
+        stage=Name.of(stage),
+        staged=names(staged_name(number) for number in range(len(columns))),
+        columns=names(column.name for column in columns),
+        locked=Locked(Name.of(table), rows),
+    )
+
+
+def have_values(columns: Sequence[Column], rows: Sql | None) -> Sql:
+    """A condition for those of the rows that have a value in any of these columns."""
+    held = sql("{column} IS NOT NULL", column=Name.of(columns[0].name))
+    for column in columns[1:]:
+        held = sql("{held} OR {column} IS NOT NULL", held=held, column=Name.of(column.name))
+    return held if rows is None else sql("({rows}) AND ({held})", rows=rows, held=held)
 
 
 def with_partner(stage: TableName, keys: Sequence[Column]) -> Sql:

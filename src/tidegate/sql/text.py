@@ -91,6 +91,14 @@ class Keys:
 
 
 @dataclass(frozen=True)
+class Locked:
+    """Rows of a table, for a FROM: nobody else changes them until the transaction ends."""
+
+    table: Name
+    rows: Sql | None = None
+
+
+@dataclass(frozen=True)
 class Checksum:
     """A number, as text, that most changes of these columns change; whatever the order of the rows."""
 
@@ -121,7 +129,9 @@ class Sql:
     holes: tuple[tuple[str, Hole], ...] = ()
 
 
-Part: TypeAlias = Name | Literal | AsText | Exactly | Among | Same | Joined | Keys | Checksum | Count | First | Sql
+Part: TypeAlias = (
+    Name | Literal | AsText | Exactly | Among | Same | Joined | Keys | Locked | Checksum | Count | First | Sql
+)
 Hole: TypeAlias = Part | Sequence[Part]
 
 
@@ -131,6 +141,7 @@ class Dialect:
     update_joined = "UPDATE {table} AS t SET {assigned} FROM {stage} AS s WHERE {on}"
     assigned = "{column} = s.{value}"
     delete_joined = "DELETE FROM {table} AS t USING {stage} AS s WHERE {on}"
+    locked = "{table}{where} FOR UPDATE"
 
     def name(self, part: str) -> str:
         return '"' + part.replace('"', '""') + '"'
@@ -224,6 +235,9 @@ def render(statement: Part, dialect: Dialect) -> str:
         case Keys(stage, columns):
             named = [(render(column, dialect), type_) for column, type_ in columns]
             return dialect.keys_of(render(stage, dialect), named)
+        case Locked(table, rows):
+            where = "" if rows is None else f" WHERE {render(rows, dialect)}"
+            return dialect.locked.format(table=render(table, dialect), where=where)
         case Checksum(columns):
             return dialect.checksum([(render(column, dialect), type_) for column, type_ in columns])
         case Count(holds):

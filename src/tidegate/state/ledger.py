@@ -189,7 +189,7 @@ class Ledger:
             Literal(entry.hash),
             Literal(json.dumps(entry.text_columns)),
             Literal(entry.newest),
-            Literal(json.dumps(entry.columns)),
+            Literal(_columns_as_json(entry)),
             Literal(entry.columns_id),
             Literal(entry.stamp),
             Literal(entry.run),
@@ -214,7 +214,7 @@ class Ledger:
                 ledger=self._of("ledger"),
                 stamp=Literal(entry.stamp),
                 newest=Literal(entry.newest),
-                columns=Literal(json.dumps(entry.columns)),
+                columns=Literal(_columns_as_json(entry)),
                 columns_id=Literal(entry.columns_id),
                 table=Literal(table),
                 value=Literal(self._dialect.key(value)),
@@ -272,10 +272,18 @@ class Ledger:
         return len(rows[keep:])
 
 
+def _columns_as_json(entry: LedgerEntry) -> str:
+    """Each column with its type in the lake, in order; the names alone where the types are not known."""
+    if not entry.storage_types:
+        return json.dumps(entry.columns)
+    return json.dumps(dict(zip(entry.columns, entry.storage_types, strict=True)))
+
+
 def _entry(
     generation: Any, kind: Any, rows: Any, hash_: Any, text_columns: Any, newest: Any, *rest: Any
 ) -> LedgerEntry:
     columns, columns_id, stamp, run, at = rest
+    named = json.loads(columns)
     return LedgerEntry(
         generation=generation,
         kind=kind,
@@ -283,8 +291,9 @@ def _entry(
         hash=hash_,
         text_columns=tuple(json.loads(text_columns)),
         newest=newest,
-        columns=tuple(json.loads(columns)),
+        columns=tuple(named),
         columns_id=columns_id,
+        storage_types=tuple(named.values()) if isinstance(named, dict) else (),
         stamp=stamp,
         run=run,
         at=at,

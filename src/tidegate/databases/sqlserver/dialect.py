@@ -47,6 +47,7 @@ class SqlServerDialect(Dialect):
 
     # Nobody else writes what was decided on, nor comes between, until the transaction ends.
     update_joined = "UPDATE t SET {assigned} FROM {table} AS t WITH (UPDLOCK, HOLDLOCK) JOIN {stage} AS s ON {on}"
+    locked = "{table} WITH (UPDLOCK, HOLDLOCK){where}"
     delete_joined = "DELETE t FROM {table} AS t WITH (UPDLOCK, HOLDLOCK) JOIN {stage} AS s ON {on}"
 
     def name(self, part: str) -> str:

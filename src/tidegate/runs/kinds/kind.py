@@ -135,7 +135,7 @@ class TableKind(ABC):
             snapshot=work.snapshot.name,
             target=work.target,
             # In the columns of that time.
-            target_request=target if in_source or entry is None else target.only(entry.columns),
+            target_request=target if in_source or entry is None else table.as_loaded(target, entry),
             text_columns=known.text_columns if known else (),
             keys=table.keys if work.deep and in_source else (),
         )

@@ -33,7 +33,7 @@ from tidegate.sql.partitions import counts, delete_value, newest_of_value
 
 class PartitionKind(RemovingKind):
     loads_in = 3
-    updates = False
+    updates = False  # but for columns that only the target has, which `grants` cannot know of
 
     def resolve(self, settings: PartitionTable, catalogs: Catalogs) -> PartitionedTable:
         return resolve(settings, catalogs)
@@ -48,7 +48,7 @@ class PartitionKind(RemovingKind):
         table, value = _table(one), step.value
         from_source = step.origin == "source"
         entry = one.evidence.ledger.get(value)
-        request = table.source_request(value) if from_source else _as_it_was_loaded(table.target_request(value), entry)
+        request = table.source_request(value) if from_source else _as_it_was_loaded(table, value, entry)
         watched = table.restatement_column if from_source else None
         steady = counts(table.source.name, table.column, [value], watched)
         return LandSlice(
@@ -92,6 +92,8 @@ class PartitionKind(RemovingKind):
             keys=table.keys_across_values,
             look_first=step.look_first,
             unless_hash=step.unless_hash,
+            own_columns=table.own_columns,
+            own_key=table.own_key,
         )
         return LoadSlice(
             database=work.target,
@@ -139,7 +141,7 @@ class PartitionKind(RemovingKind):
     def judged(self, one: Planned, value: Value, facts: Facts) -> tuple[Comparison, list[Finding]]:
         comparison = comparison_of(one, value, facts)
         if comparison.source is None:
-            return comparison, [_about_purged(comparison)]
+            return comparison, [_about_purged(one, value, comparison)]
         if comparison.equal:
             return comparison, []
         what = difference_in_words(comparison, facts.get("keys"))
@@ -151,9 +153,10 @@ def _table(one: Planned) -> PartitionedTable:
     return one.table
 
 
-def _as_it_was_loaded(request: ReadRequest, entry: LedgerEntry | None) -> ReadRequest:
+def _as_it_was_loaded(table: PartitionedTable, value: Value, entry: LedgerEntry | None) -> ReadRequest:
     """What the source no longer has can be compared only in the columns that it had."""
-    return request if entry is None else request.only(entry.columns).with_text(entry.text_columns)
+    request = table.target_request(value)
+    return request if entry is None else table.as_loaded(request, entry)
 
 
 def _kept_by_a_tester(one: Planned, value: Value) -> Finding | None:
@@ -164,8 +167,15 @@ def _kept_by_a_tester(one: Planned, value: Value) -> Finding | None:
     return Finding(one.key, "receipt", text, value.text, "note")
 
 
-def _about_purged(comparison: Comparison) -> Finding:
+def _about_purged(one: Planned, value: Value, comparison: Comparison) -> Finding:
     """The source no longer has it: the ledger's receipt is the measure."""
+    entry = one.evidence.ledger.get(value)
+    if entry is not None:
+        loaded = _as_it_was_loaded(_table(one), value, entry).columns
+        left = [name for name in entry.columns if name not in {column.name for column in loaded}]
+        if left:
+            text = f"no longer in the source; not compared: it was loaded with {', '.join(left)}, which left the target"
+            return Finding(comparison.table, "receipt", text, comparison.value, "note")
     same = comparison.target is not None and comparison.target.hash == comparison.ledger_hash
     what = "no longer in the source; the target " + (
         "holds what was loaded" if same else "differs from what was loaded"

@@ -62,6 +62,7 @@ def look(table: PartitionedTable, at: Witnesses, *, count_all: bool = False) -> 
         else 0,
         ready=ready,
         columns_id=table.columns_id,
+        storage_types=table.storage_types,
         target_lacks=table.target_lacks,
     )
 
@@ -209,6 +210,7 @@ def _as_known(found: Found, entry: LedgerEntry) -> LakeFile:
         newest=entry.newest,
         columns=entry.columns,
         columns_id=entry.columns_id,
+        storage_types=entry.storage_types,
     )
 
 

@@ -44,6 +44,10 @@ class PartitionedTable(ResolvedTable):
         named = self.settings.restatement_column
         return self.source.column(named) if named else None
 
+    @property
+    def replaces_rows(self) -> bool:
+        return True
+
     def value(self, text: object) -> Value:
         try:
             return Value.of(text, self.kind)

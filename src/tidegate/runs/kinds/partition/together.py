@@ -57,7 +57,7 @@ class LoadTogether:
 
     def _apply(self, session: Session, works: Sequence[Replacement], worker: Worker) -> list[Loaded]:
         incoming = [
-            Incoming(work, part.book(session), partial(part.batches, worker.progress))
+            Incoming(work, part.book(session), partial(part.batches, work, worker.progress))
             for part, work in zip(self.parts, works, strict=True)
         ]
         return replace_together(session, incoming, lambda request: receipt_or_other(session, request))

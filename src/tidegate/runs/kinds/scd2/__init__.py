@@ -215,6 +215,8 @@ def _unit(table: VersionTable, value: Value, entry: LedgerEntry) -> VersionLoad:
         superseded=table.settings.superseded_value,
         recompute=table.recompute,
         closes_absent=table.settings.deletes == "close",
+        own_columns=table.own_columns,
+        own_key=table.own_key,
     )
 
 

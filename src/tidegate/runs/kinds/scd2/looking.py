@@ -52,6 +52,7 @@ def _at_rest(
         scope_copies=copies,
         is_ours=bool(entries) or copies.known is not None,
         columns_id=table.columns_id,
+        storage_types=table.storage_types,
         target_lacks=table.target_lacks,
         in_lake={batch: window for batch, window in usable.items() if not window.is_given},
         in_ledger={batch: _window(table, entry.newest) for batch, entry in loaded.items()},

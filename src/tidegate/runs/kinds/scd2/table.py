@@ -9,7 +9,7 @@ from tidegate.changes.mark import ALL
 from tidegate.config.tables import Scd2Table
 from tidegate.errors import ConfigError, DriftStop, Unsupported
 from tidegate.interfaces import ReadRequest
-from tidegate.model.columns import Column, Shape, fingerprint
+from tidegate.model.columns import Column, Shape
 from tidegate.model.plan import Notice
 from tidegate.model.types import Type
 from tidegate.model.values import Kind, Value
@@ -95,8 +95,8 @@ class VersionTable(ResolvedTable):
         return self.from_source(None).only(self.business_keys)
 
     @property
-    def columns_id(self) -> str:
-        return fingerprint(self.kept_columns)
+    def extracted_columns(self) -> tuple[Column, ...]:
+        return self.kept_columns
 
     @property
     def source_mark(self) -> Column:

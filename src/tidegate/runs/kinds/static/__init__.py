@@ -85,6 +85,8 @@ class StaticKind(TableKind):
             entry=LedgerEntry(generation=step.generation, kind="loaded", rows=0, hash="", run=work.run),
             look_first=step.look_first,
             unless_hash=step.unless_hash,
+            own_columns=table.own_columns,
+            own_key=table.own_key,
         )
         return LoadSlice(
             database=work.target,

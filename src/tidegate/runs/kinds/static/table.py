@@ -44,6 +44,10 @@ class WholeTable(ResolvedTable):
     def row_keys(self) -> tuple[str, ...]:
         return self.row_key
 
+    @property
+    def replaces_rows(self) -> bool:
+        return not self.merges
+
     def value(self, text: object) -> Value:
         if text == WHOLE.text:
             return WHOLE
