@@ -245,10 +245,33 @@ def test_the_first_run_takes_what_it_is_told(dimensions: Callable[[str, str], Di
     assert planned == [dimension.run().rows_landed]
     held = dimension.held(dimension.target)
     assert len(held) == (4 if initial_load == "latest+window" else expected)
-    assert dimension.tidegate().verify().outcome == "equal"
+    verified = dimension.tidegate().verify()
+    assert verified.outcome == "equal"
+    outside = [finding.what for finding in verified.findings if finding.check == "coverage"]
+    days = (
+        "(initial_load_days: 30)"
+        if initial_load == "window"
+        else "(initial_load: latest+window, initial_load_days: 30)"
+    )
+    older = {"window": "4 of 5", "latest+window": "1 of 5", "full": ""}[initial_load]
+    assert outside == ([f"{older} versions stay outside {days}"] if older else [])
     assert dimension.steps() == []
     dimension.tidegate().backfill("customers", "2000-01-01", "2030-01-01")
     dimension.assert_equal()
+
+
+def test_verify_refuses_to_call_rows_without_a_mark_equal(dimensions: Callable[[str, str], Dimension]):
+    dimension = dimensions("postgresql", "postgresql")
+    dimension.in_source("ALTER TABLE customers ALTER COLUMN lastmodified DROP NOT NULL")
+    dimension.in_source(INSERT, 9, "EU", "never read", None, True)
+    dimension.run()
+    assert "1 row without a mark: never read" in dimension.warnings()
+
+    report = dimension.tidegate().verify()
+
+    (error,) = (finding for finding in report.findings if finding.severity == "error")
+    assert (report.exit_code, error.check) == (3, "coverage")
+    assert error.what.startswith("1 row without a mark: never read; ")
 
 
 def test_all_versions_are_also_those_that_come_late_before_all_others(dimension: Dimension):

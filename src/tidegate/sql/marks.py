@@ -70,6 +70,15 @@ def count_between(table: TableName, rows: Sql) -> Sql:
     return sql("SELECT {count} FROM {table} WHERE {rows}", count=Count(), table=Name.of(table), rows=rows)
 
 
+def count_older(table: TableName, mark: Column, floor: Value, less: Sql | None) -> Sql:
+    """All rows, and those before a mark; `less` says which of these do not count."""
+    older = sql("{mark} < {floor}", mark=Name.of(mark.name), floor=Literal(floor.text, mark.type))
+    if less is not None:
+        # A flag that is null does not say that its version holds.
+        older = sql("{older} AND CASE WHEN {less} THEN 0 ELSE 1 END = 1", older=older, less=less)
+    return sql("SELECT {all}, {older} FROM {table}", all=Count(), older=Count(older), table=Name.of(table))
+
+
 def older_and_latest(mark: Column, floor: Value, flag: Column, latest: str) -> Sql:
     """Rows before a mark that hold."""
     return sql(

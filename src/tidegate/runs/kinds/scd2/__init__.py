@@ -15,6 +15,7 @@ from tidegate.loads import scd2
 from tidegate.loads._unit import Batches
 from tidegate.loads._version_load import Made, VersionLoad
 from tidegate.model.columns import Column, fingerprint
+from tidegate.model.coverage import Coverage
 from tidegate.model.evidence import LedgerEntry, PartitionEvidence
 from tidegate.model.plan import Land, Load, Request, Step
 from tidegate.model.report import Comparison, Finding
@@ -22,6 +23,7 @@ from tidegate.model.scope import Scope
 from tidegate.model.status import VersionsStatus
 from tidegate.model.values import Value
 from tidegate.runs.kinds.kind import Compared, TableKind, Witnesses, comparison_of
+from tidegate.runs.kinds.scd2.covering import coverage_of
 from tidegate.runs.kinds.scd2.looking import look
 from tidegate.runs.kinds.scd2.proving import CompareVersions
 from tidegate.runs.kinds.scd2.status import status
@@ -46,11 +48,15 @@ class Scd2Kind(TableKind):
         return resolve(settings, catalogs)
 
     def look(self, table: VersionTable, at: Witnesses, *, count_all: bool) -> MarkEvidence:
-        return look(table, at)
+        return look(table, at, count_all=count_all)
 
     def plan(self, table: VersionTable, seen: PartitionEvidence, asked: Request) -> tuple[Scope, list[Step]]:
         assert isinstance(seen, MarkEvidence)
         return mark.plan(table.settings, seen, asked, table.look_back)
+
+    def coverage(self, table: VersionTable, seen: PartitionEvidence, scope: Scope) -> Coverage:
+        assert isinstance(seen, MarkEvidence)
+        return coverage_of(table.settings, seen, scope)
 
     def land_slice(self, work: Work, one: Planned, step: Land, snapshot: Snapshot, name: str) -> LandSlice:
         table = _table(one)
