@@ -257,6 +257,11 @@ SHARED: dict[str, Statement] = {
         lambda session: [session.query(marks.tail(ODD, *own(session, MOMENT), low)) for low in (None, NOON)]
     ),
     "mark_window": Statement(windows),
+    "mark_count_several_current": Statement(
+        lambda session: session.query(
+            marks.count_several_current(ODD, [*own(session, COBID), *own(session, NOTE)], *own(session, COBID), "1")
+        )
+    ),
     "mark_count_older": Statement(
         lambda session: [
             session.query(marks.count_older(ODD, *own(session, MOMENT), NOON, less)) for less in (None, raw("1 = 1"))

@@ -72,6 +72,7 @@ class Scd2Kind(TableKind):
             watched=() if table.mark is not None else tuple(column.name for column in table.kept_columns),
             steady=None if table.source.reads_consistently else _steady(table, window),
             keys=table.all_keys if table.reads_keys else None,
+            check=partial(_check_current_rows, work.lake, _unit(table, step.value, LedgerEntry(1, "loaded", 0, ""))),
             folder=work.lake.workspace(work.run),
             name=name,
             about={
@@ -197,6 +198,12 @@ def _steady(table: VersionTable, window: Window) -> Sql:
     return marks.tail(table.source.name, table.mark, window.after)
 
 
+def _check_current_rows(lake: ParquetLake, unit: VersionLoad, request: ReadRequest, path: Path) -> None:
+    """Raise ValueProblem when the rows of a file have several current ones for a business key."""
+    rows = partial(lake.batches, path, request.batch.rows, request.batch.bytes)
+    scd2.require_one_current_row(replace(unit, request=request), rows)
+
+
 def _made(table: VersionTable) -> Made | None:
     if not table.is_made:
         return None
@@ -213,6 +220,7 @@ def _unit(table: VersionTable, value: Value, entry: LedgerEntry) -> VersionLoad:
         mark=table.start.name,
         mark_kind=table.marks_of,
         version_key=table.version_key,
+        wider_keys=table.wider_keys,
         flag=table.flag.name if table.flag else None,
         end=table.end.name if table.end else None,
         outside=table.outside,
