@@ -162,7 +162,7 @@ class Tidegate:
 
     def adopt(self, *tables: str, check: bool = True) -> RunReport:
         """Take over what the target holds: receipts and scope, nothing reloaded."""
-        adoption = Adoption(self._places, self._engine, self._listener)
+        adoption = Adoption(self._places, self._engine, self._listener, self.boundary)
         return self._checked(adoption.adopt(self._chosen(tables), foreign=self._is_foreign()), check)
 
     def forget(self, table: str, value: object) -> Scope:

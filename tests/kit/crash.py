@@ -1,10 +1,10 @@
 """Boundaries that remember or kill; as a program, a run that dies at a boundary.
 
-    python crash.py CONFIGURATION PLACE NTH TALLY VICTIM
+    python crash.py CONFIGURATION PLACE NTH TALLY VICTIM [VERB]
 
 `VICTIM` is `process` (the one that reaches the place: the driver, or a worker of Spark's), `session` (everybody that
 the program started) or `all in one` (the run has no JVM, and its tasks no process of their own). A run that comes to
-its end prints its report as JSON.
+its end prints its report as JSON. `VERB` is `run`, unless it is said to be `adopt`.
 """
 
 from __future__ import annotations
@@ -79,11 +79,11 @@ cloudpickle.register_pickle_by_value(sys.modules[__name__])
 cloudpickle.register_pickle_by_value(processes)
 
 
-def main(configuration: str, place: str, nth: str, tally: str, victim: str) -> None:
+def main(configuration: str, place: str, nth: str, tally: str, victim: str, verb: str = "run") -> None:
     session: Any = OneProcess() if victim == "all in one" else None
     with Tidegate.from_file(configuration, spark=session) as tidegate:
         tidegate.boundary = Killer(place, int(nth), Path(tally), victim)
-        report = tidegate.run(check=False)
+        report = (tidegate.adopt if verb == "adopt" else tidegate.run)(check=False)
     sys.stdout.write(json.dumps(report.to_dict()))
     sys.exit(report.exit_code)
 

@@ -45,6 +45,8 @@ class Versions:
     with_ends: bool = False
     with_tombstones: bool = False
     with_future: bool = False
+    closes: bool = False
+    """At the end of a day at most one row of each key is current, as a source whose flags count has it."""
     rows: list[Row] = field(default_factory=list)
     diary: list[str] = field(default_factory=list)
     _frontier: int | None = None
@@ -57,6 +59,8 @@ class Versions:
         for _ in range(self.dice.randint(1, MOST_CHANGES_OF_A_DAY)):
             self.dice.choice(self._changes())()
         self._come()
+        if self.closes:
+            self._close_all_but_the_newest()
         if self._frontier is None:
             self._floor = min(row.mark for row in self.rows)
         self._frontier = self._newest()
@@ -113,6 +117,18 @@ class Versions:
     def _end(self) -> None:
         for row in self._some():
             self._become(row, end=self.dice.choice([None, self._end_after(row.mark)]))
+
+    def _close_all_but_the_newest(self) -> None:
+        newest: dict[tuple[int, str], Row] = {}
+        for row in self.rows:
+            current = newest.get(row.key)
+            if row.latest and (current is None or (row.mark, row.version) > (current.mark, current.version)):
+                newest[row.key] = row
+        self.rows = [replace(row, latest=row.latest and self._is_one(row, newest[row.key])) for row in self.rows]
+
+    def _is_one(self, row: Row, other: Row) -> bool:
+        """Whether both are the same version: rows without a number may be repeated."""
+        return row.version == other.version if self.numbered else row.content == other.content
 
     # How it is written down
 

@@ -19,7 +19,7 @@ from tidegate.model.scope import Scope
 from tidegate.model.types import Type
 from tidegate.model.values import Kind, Value
 from tidegate.sql import contents, marks, partitions, staged
-from tidegate.sql.text import Sql
+from tidegate.sql.text import Sql, raw
 from tidegate.state import lock
 from tidegate.state.ledger import Ledger
 
@@ -280,6 +280,16 @@ SHARED: dict[str, Statement] = {
         lambda session: [session.query(marks.tail(ODD, *own(session, MOMENT), low)) for low in (None, NOON)]
     ),
     "mark_window": Statement(windows),
+    "mark_count_several_current": Statement(
+        lambda session: session.query(
+            marks.count_several_current(ODD, [*own(session, COBID), *own(session, NOTE)], *own(session, COBID), "1")
+        )
+    ),
+    "mark_count_older": Statement(
+        lambda session: [
+            session.query(marks.count_older(ODD, *own(session, MOMENT), NOON, less)) for less in (None, raw("1 = 1"))
+        ]
+    ),
     # Schemas
     "schema_create_table": Statement(
         lambda session: create(session, COBID, CODE, key=[CODE.name], index_on=COBID.name)

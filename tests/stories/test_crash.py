@@ -5,6 +5,7 @@ Everyday runs die where most is at stake, thorough ones at every boundary.
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -16,8 +17,9 @@ from kit import processes
 from kit.crash import Recorder
 from kit.pairs import ALL_ARE_ASKED_FOR
 from kit.processes import wait_until
-from kit.project import FRIDAY, SATURDAY, THURSDAY, TUESDAY, WEDNESDAY, Stories, Story, child
-from kit.sides import sessions_of
+from kit.project import FIVE_DAYS, FRIDAY, SATURDAY, THURSDAY, TUESDAY, WEDNESDAY, Stories, Story, child
+from kit.sides import ask, sessions_of
+from tidegate.errors import RunFailed
 
 pytestmark = [
     pytest.mark.postgres,
@@ -38,6 +40,8 @@ BOUNDARIES = {
     "load done": 1,
     "removed": 2,
 }
+# And those of an adoption.
+OF_ADOPTION = {"adoption about to commit": 1, "adopted": 1}
 IN_TASKS = ("task about to commit", "task committed")
 EVERY_CASE = [
     *(("eventful day", place, min(times, 2)) for place, times in BOUNDARIES.items()),
@@ -71,10 +75,17 @@ def first_day(story: Story) -> None:
     story.settings |= {"initial_load_count": 5}
 
 
-def run_until_killed(story: Story, folder: Path, place: str, nth: int) -> Popen[str]:
+def before_us(story: Story) -> None:
+    """The target holds five days, and nobody knows where they are from."""
+    story.run()
+    shutil.rmtree(story.lake)
+    story.in_target("DROP SCHEMA tidegate CASCADE")
+
+
+def run_until_killed(story: Story, folder: Path, place: str, nth: int, verb: str = "run") -> Popen[str]:
     victim = "session" if place in IN_TASKS else "process"
     configuration = story.file(folder / "tidegate.yml")
-    run = child("-m", "kit.crash", configuration, place, nth, folder / "tally", victim)
+    run = child("-m", "kit.crash", configuration, place, nth, folder / "tally", victim, verb)
     run.communicate(timeout=200)
     return run
 
@@ -114,3 +125,35 @@ def test_a_run_that_is_killed_there_loses_nothing(killed, day: str, place: str, 
     story.tidegate().clean(older_than_hours=0)
     assert list((story.lake / ".tidegate" / "tmp").iterdir()) == []
     story.assert_in_step(TUESDAY, WEDNESDAY, THURSDAY, FRIDAY, SATURDAY)
+
+
+def test_every_boundary_of_an_adoption_is_in_the_list(story: Story, tmp_path: Path):
+    before_us(story)
+    recorder = Recorder(tmp_path / "places")
+
+    story.tidegate(recorder).adopt()
+
+    assert recorder.times() == OF_ADOPTION
+
+
+@pytest.mark.parametrize("place", OF_ADOPTION, ids=lambda place: place.replace(" ", "_"))
+def test_a_killed_adoption_is_complete_or_has_not_been(story: Story, tmp_path: Path, place: str):
+    """After some entries without the others, a run would replace rows that are not ours."""
+    before_us(story)
+    writers = story.writers()
+
+    killed = run_until_killed(story, tmp_path, place, 1, "adopt")
+
+    assert killed.returncode == -9, f"the adoption came to its end: {killed.returncode}"
+    wait_until(lambda: not sessions_of(story.target), "the dead adoption let go")
+    scopes = ask(story.target, "SELECT count(*) FROM tidegate.scopes")
+    if place == "adopted":
+        assert {day: kind for day, (_, kind, _) in story.ledger().items()} == dict.fromkeys(FIVE_DAYS, "adopted")
+        assert (scopes, story.run().outcome) == ([(1,)], "nothing to do")
+    else:
+        assert (story.ledger(), scopes) == ({}, [(0,)])
+        with pytest.raises(RunFailed, match="The target holds rows of 5 values that no ledger knows"):
+            story.run()
+        story.tidegate().adopt()
+    assert story.writers() == writers
+    assert story.tidegate().verify().outcome == "equal"

@@ -290,7 +290,58 @@ def test_rows_without_a_day_are_counted_and_not_copied(story: Story):
     report = story.run()
 
     assert [finding.what for finding in report.findings] == ["2 rows have no partition value and are not copied"]
+    assert_same_rows(story.rows_in_target(), story.rows_in_source(*FIVE_DAYS))
+    verified = story.tidegate().verify()
+    errors = [finding for finding in verified.findings if finding.severity == "error"]
+    assert (verified.outcome, verified.exit_code) == ("differences", 3)
+    assert [(finding.check, finding.what.split(";")[0]) for finding in errors] == [
+        ("coverage", "2 rows have no partition value and are not copied")
+    ]
+
+
+def test_rows_without_a_day_may_be_left_out_on_purpose(story: Story):
+    story.in_source("INSERT INTO trades (cob, id) VALUES (NULL, 1), (NULL, 2)")
+    story.settings["values"] = {"nulls": "exclude"}
+
+    report = story.run()
+
+    assert report.findings == ()
     story.assert_in_step(*FIVE_DAYS)
+    (note,) = story.tidegate().verify().findings
+    left_out = "2 rows without a partition value stay outside (values: {nulls: exclude})"
+    assert (note.check, note.severity, note.what) == ("coverage", "note", left_out)
+    assert f"note: {left_out}" in story.tidegate().status()[0].notes
+
+
+def test_verify_says_how_many_days_stay_outside(story: Story):
+    story.settings |= {"initial_load_count": 2, "values": {"exclude": [TUESDAY]}}
+    story.run()
+    story.tidegate().forget("trades", THURSDAY)
+
+    report = story.tidegate().verify()
+
+    assert (report.outcome, report.exit_code) == ("equal", 0)
+    assert [finding.what for finding in report.findings] == [
+        "2 of 5 values stay outside (initial_load_count: 2)",
+        "1 of 5 values stay outside (values)",
+        "1 of 5 values stay outside (forget)",
+        f"the target has more than the scope and the source account for, 1 value: {THURSDAY}",
+    ]
+
+
+def test_a_table_of_which_nothing_is_copied_is_not_equal(story: Story):
+    """Somebody forgot every day and emptied the target: no value is left that could differ."""
+    story.run()
+    for day in FIVE_DAYS:
+        story.tidegate().forget("trades", day)
+    story.in_target("DELETE FROM trades")
+
+    report = story.tidegate().verify()
+
+    assert (report.outcome, report.exit_code) == ("incomplete", 0)
+    assert ("warning", "the source has rows and the target has none: nothing is copied") in [
+        (finding.severity, finding.what) for finding in report.findings
+    ]
 
 
 def test_sentinels_do_not_count_as_the_newest_days(story: Story):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kit.crash import Interrupter
 from kit.project import (
     FIVE_DAYS,
     FRIDAY,
@@ -22,9 +24,11 @@ from kit.project import (
 from tidegate import Tidegate
 from tidegate.databases.postgresql.session import PostgresqlSession
 from tidegate.errors import ForeignTarget, RunFailed
+from tidegate.ops import adopt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from tidegate.demo.embedded import EmbeddedPostgres
     from tidegate.model.report import RunReport
@@ -271,6 +275,43 @@ def test_a_restored_target_can_be_adopted_as_it_is(restored: Story):
     assert steps(restored.run())[-1] == (f"load {FRIDAY}", "new in the source")
     assert_same_rows(restored.rows_in_target(), restored.rows_in_source())
     assert restored.tidegate().verify().outcome == "equal"
+
+
+def test_an_interrupted_adoption_leaves_a_restored_target_foreign(restored: Story, tmp_path: Path):
+    with suppress(KeyboardInterrupt):
+        restored.tidegate(Interrupter("adoption about to commit", 1, tmp_path / "tally")).adopt()
+
+    with pytest.raises(ForeignTarget):
+        restored.run()
+
+    restored.tidegate().adopt()
+    restored.run()
+    assert_same_rows(restored.rows_in_target(), restored.rows_in_source())
+
+
+def test_when_one_day_cannot_be_read_none_is_adopted(story: Story, monkeypatch: pytest.MonkeyPatch):
+    story.run()
+    shutil.rmtree(story.lake)
+    story.in_target("DROP SCHEMA tidegate CASCADE")
+    run_slices = adopt.run_slices
+
+    def one_fails(mover: Any, slices: Any, workspace: Any, finished: Any, *more: Any) -> None:
+        def failing(number: int, facts: dict[str, Any]) -> None:
+            failed = {"outcome": "failed", "error": "The connection was lost."}
+            finished(number, {**facts, **failed} if number == 2 else facts)
+
+        run_slices(mover, slices, workspace, failing, *more)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(adopt, "run_slices", one_fails)
+        report = story.tidegate().adopt(check=False)
+
+    assert (report.exit_code, report.failures) == (1, (("trades", "The connection was lost."),))
+    outcomes = {int(step.value): step.outcome for step in report.steps}
+    assert outcomes == {**dict.fromkeys(FIVE_DAYS, "skipped"), WEDNESDAY: "failed"}
+    assert story.ledger() == {}
+    with pytest.raises(RunFailed, match="The target holds rows of 5 values that no ledger knows"):
+        story.run()
 
 
 def test_a_restored_target_can_be_loaded_again(restored: Story):

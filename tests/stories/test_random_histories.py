@@ -405,7 +405,15 @@ def test_versions_of_any_history_arrive_as_they_are(pair: tuple[str, str], tmp_p
     dice = dice_of(seed, pair)
     shape = Shape.thrown(dice, kind_of(pair[0]))
     world = World(*pair, tmp_path, dice, shape.settings)
-    life = Versions(dice, shape.numbered, shape.with_ends, shape.with_tombstones, shape.with_future, diary=world.diary)
+    life = Versions(
+        dice,
+        shape.numbered,
+        shape.with_ends,
+        shape.with_tombstones,
+        shape.with_future,
+        closes=not shape.recompute,
+        diary=world.diary,
+    )
     kept = KeptVersions(shape, world, life)
     with told(seed, world, shape):
         for _ in range(dice.randint(3, 4)):

@@ -17,6 +17,7 @@ from kit.mariadb import MariaDb
 from kit.pairs import pairs
 from kit.sides import ask
 from tidegate import Tidegate
+from tidegate.api import propose_file
 from tidegate.errors import RunFailed
 from tidegate.model.plan import Land, Notice
 from tidegate.runs import phases
@@ -245,10 +246,33 @@ def test_the_first_run_takes_what_it_is_told(dimensions: Callable[[str, str], Di
     assert planned == [dimension.run().rows_landed]
     held = dimension.held(dimension.target)
     assert len(held) == (4 if initial_load == "latest+window" else expected)
-    assert dimension.tidegate().verify().outcome == "equal"
+    verified = dimension.tidegate().verify()
+    assert verified.outcome == "equal"
+    outside = [finding.what for finding in verified.findings if finding.check == "coverage"]
+    days = (
+        "(initial_load_days: 30)"
+        if initial_load == "window"
+        else "(initial_load: latest+window, initial_load_days: 30)"
+    )
+    older = {"window": "4 of 5", "latest+window": "1 of 5", "full": ""}[initial_load]
+    assert outside == ([f"{older} versions stay outside {days}"] if older else [])
     assert dimension.steps() == []
     dimension.tidegate().backfill("customers", "2000-01-01", "2030-01-01")
     dimension.assert_equal()
+
+
+def test_verify_refuses_to_call_rows_without_a_mark_equal(dimensions: Callable[[str, str], Dimension]):
+    dimension = dimensions("postgresql", "postgresql")
+    dimension.in_source("ALTER TABLE customers ALTER COLUMN lastmodified DROP NOT NULL")
+    dimension.in_source(INSERT, 9, "EU", "never read", None, True)
+    dimension.run()
+    assert "1 row without a mark: never read" in dimension.warnings()
+
+    report = dimension.tidegate().verify()
+
+    (error,) = (finding for finding in report.findings if finding.severity == "error")
+    assert (report.exit_code, error.check) == (3, "coverage")
+    assert error.what.startswith("1 row without a mark: never read; ")
 
 
 def test_all_versions_are_also_those_that_come_late_before_all_others(dimension: Dimension):
@@ -600,6 +624,81 @@ def test_keys_are_found_in_the_catalog_and_must_have_values(dimensions: Callable
         dimension.run()
 
 
+PRODUCTS = [("A", 1), ("A", 2), ("A", 3), ("B", 1), ("B", 2), ("C", 1)]
+
+
+def with_products(dimensions: Callable[[str, str], Dimension], key: str = "") -> Dimension:
+    """Three products share the code A: what names one is its code and its version."""
+    dimension = dimensions("postgresql", "postgresql")
+    dimension.in_source("DROP TABLE customers")
+    dimension.in_source(
+        "CREATE TABLE customers (code text NOT NULL, version int NOT NULL, price int, lastmodified timestamp NOT NULL,"
+        f" islatest boolean NOT NULL{key})"
+    )
+    for place, (code, version) in enumerate(PRODUCTS):
+        insert = "INSERT INTO customers VALUES (%s, %s, 10, %s, true)"
+        dimension.in_source(insert, code, version, ago(100 - place))
+    dimension.settings = {"business_keys": ["code"]}
+    return dimension
+
+
+@pytest.mark.parametrize("batch_size", [None, 1])
+def test_a_business_key_that_is_too_narrow_is_refused(dimensions: Callable[[str, str], Dimension], batch_size):
+    dimension = with_products(dimensions, ", PRIMARY KEY (code, version, lastmodified)")
+    dimension.settings |= {"batch_size": batch_size} if batch_size else {}
+    with pytest.raises(RunFailed, match="several current rows for 2 values of the business key") as refused:
+        dimension.run()
+    ((_, problem),) = refused.value.report.failures
+    assert "(code), such as A; B." in problem
+    assert "Set `business_keys` to [code, version]" in problem
+    assert ask(dimension.target, "SELECT count(*) FROM customers") == [(0,)]
+
+    dimension.settings["business_keys"] = ["code", "version"]
+    dimension.run()
+    held = ask(dimension.target, "SELECT code, version FROM customers WHERE islatest ORDER BY code, version")
+    assert held == PRODUCTS
+    assert dimension.tidegate().verify().outcome == "equal"
+
+
+def test_several_current_rows_are_settled_where_flags_are_recomputed(dimensions: Callable[[str, str], Dimension]):
+    dimension = with_products(dimensions)
+    with pytest.raises(RunFailed, match="several current rows") as refused:
+        dimension.run()
+    assert "Set `business_keys` to the columns that name one entity" in refused.value.report.failures[0][1]
+    dimension.settings["flags"] = "recompute"
+    dimension.run()
+    held = ask(dimension.target, "SELECT code, version FROM customers WHERE islatest ORDER BY code")
+    assert held == [("A", 3), ("B", 2), ("C", 1)]
+
+
+def test_flags_that_the_source_cleared_late_are_read_again(dimensions: Callable[[str, str], Dimension]):
+    dimension = dimensions("postgresql", "postgresql")
+    dimension.run()
+    dimension.in_source(INSERT, 2, "EU", "before the old one is closed", ago(79), True)
+    with pytest.raises(RunFailed, match="several current rows for 1 value of the business key"):
+        dimension.run()
+    dimension.in_source("UPDATE customers SET islatest = false WHERE id = 2 AND name IS NULL")
+    dimension.run()
+    dimension.assert_equal()
+
+
+def test_a_file_from_before_the_key_was_narrowed_is_refused(dimensions: Callable[[str, str], Dimension]):
+    dimension = with_products(dimensions)
+    dimension.settings["business_keys"] = ["code", "version"]
+    dimension.run()
+    dimension.settings["business_keys"] = ["code"]
+    dimension.in_target("DELETE FROM customers")
+    with pytest.raises(RunFailed, match="several current rows for 2 values of the business key"):
+        dimension.run()
+    assert ask(dimension.target, "SELECT count(*) FROM customers") == [(0,)]
+
+
+def test_init_proposes_a_key_with_one_current_row(dimensions: Callable[[str, str], Dimension]):
+    dimension = with_products(dimensions, ", PRIMARY KEY (code, version, lastmodified)")
+    proposed = propose_file(dimension.source, dimension.target, str(dimension.lake))
+    assert "business_keys: [code, version]" in proposed.text
+
+
 def test_a_unique_index_over_what_holds_never_sees_two(dimensions: Callable[[str, str], Dimension]):
     dimension = dimensions("postgresql", "postgresql")
     dimension.run()
@@ -670,6 +769,7 @@ def test_a_tombstone_may_be_a_number_beside_a_flag_that_is_a_text(dimension: Dim
     dimension.in_source("ALTER TABLE customers ADD active varchar(1)")
     dimension.in_source("ALTER TABLE customers ADD gone smallint")
     dimension.in_source("UPDATE customers SET active = 'Y', gone = CASE WHEN id = 2 THEN 1 ELSE 0 END")
+    dimension.in_source("UPDATE customers SET active = 'N' WHERE name = 'first'")
     words = {"flag_column": "active", "latest_value": "Y", "superseded_value": "N", "outside": ["islatest"]}
     dimension.settings |= {**words, "tombstone_column": "gone"}
     dimension.run()

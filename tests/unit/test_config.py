@@ -224,7 +224,7 @@ def test_an_unknown_key_names_the_nearest_right_one(refused):
         (
             own("values: {form: 1}"),
             "5: `form` is not a setting of tables.daily.values.",
-            "Did you mean `from`? Settings here: exclude, from, to.",
+            "Did you mean `from`? Settings here: exclude, from, nulls, to.",
         ),
         # settings that are missing
         (HEAD.replace("lake: ./parquet_data\n", "") + TABLES, "1: `lake` is missing.", "Add `lake`."),

@@ -13,12 +13,14 @@ from hypothesis import strategies as st
 
 from tidegate.config.project import Project
 from tidegate.config.reading import load_project
-from tidegate.errors import ConfigError
+from tidegate.databases.postgresql.dialect import PostgresqlDialect
+from tidegate.errors import ConfigError, DatabaseError
 from tidegate.model.columns import Column, Shape
 from tidegate.model.names import TableName
 from tidegate.model.values import Kind
 from tidegate.ops.detection import MOST_STATIC_ROWS, Proposal, detect, telling_names
 from tidegate.ops.proposal import as_yaml, propose
+from tidegate.sql.text import Sql, render
 
 LARGE = 2_000_000
 ORDERED = {
@@ -415,7 +417,7 @@ def test_the_file_as_a_user_reads_it():
     found = [detected(replace(one, name=TableName("public", name))) for name, one in shapes.items()]
     assert file_of(*found) == (
         """\
-# Proposed by `tidegate init` from the catalog alone. Look at each table, then: tidegate plan
+# Proposed by `tidegate init` from the catalog. Look at each table, then: tidegate plan
 
 source: 'postgresql://prod/a'
 target: 'postgresql://uat/b'
@@ -662,6 +664,61 @@ def test_only_the_catalog_is_asked(patterns: tuple[str, ...], tables: dict[str, 
     trades = replace(shape("COBID int32, id int64", "COBID id"), name=TableName("public", "trades"))
     codes = replace(shape("code string", "code", rows=9), name=TableName("ref", "codes"))
     assert proposed(Catalog(trades, codes), *patterns) == tables
+
+
+# What the rows say of a proposed business key
+
+
+class Rows(Catalog):
+    """A source that also counts the values with several current rows, by the columns of the key."""
+
+    def __init__(self, found: Shape, several: dict[str, int | Exception]) -> None:
+        super().__init__(found)
+        self.several = several
+
+    def query(self, statement: Sql) -> list[tuple[object]]:
+        asked = (
+            render(statement, PostgresqlDialect()).partition("GROUP BY ")[2].partition(" HAVING")[0].replace('"', "")
+        )
+        answer = self.several[asked]
+        if isinstance(answer, Exception):
+            raise answer
+        return [(answer,)]
+
+
+PRODUCTS = shape(
+    "product_code string, version int32, LastModified timestamp, IsLatest bool", "product_code version LastModified"
+)
+
+
+def of_products(several: dict[str, int | Exception]) -> Proposal:
+    source = Rows(PRODUCTS, several)
+    (proposal,) = propose(source, source)  # type: ignore[arg-type]
+    return proposal
+
+
+def test_a_key_with_one_current_row_is_proposed_as_it_was():
+    assert of_products({"product_code": 0}) == detected(PRODUCTS)
+
+
+def test_a_key_with_several_current_rows_is_widened():
+    proposal = of_products({"product_code": 40, "product_code, version": 0})
+    (key,) = (setting for setting in proposal.settings if setting.name == "business_keys")
+    assert (key.value, proposal.runs) == (("product_code", "version"), True)
+    assert key.why[-1] == "40 values of (product_code) have several current rows in the source: so it is wider"
+
+
+def test_without_a_wider_key_a_person_fills_it_in():
+    proposal = of_products({"product_code": 1, "product_code, version": 1})
+    assert not proposal.runs
+    assert proposal.lacks.startswith("`business_keys`, what names an entity: 1 value of (product_code) have several")
+
+
+def test_a_source_that_does_not_answer_leaves_a_risk():
+    proposal = of_products({"product_code": DatabaseError("The query took too long.", "", "")})
+    (key,) = (setting for setting in proposal.settings if setting.name == "business_keys")
+    assert (key.value, proposal.runs) == (("product_code",), True)
+    assert key.why[-1].startswith("risk: whether it has one current row at most could not be asked: The query took")
 
 
 @pytest.mark.parametrize(

@@ -448,7 +448,6 @@ def test_a_reload_of_a_whole_source_is_no_exact_one():
 @pytest.mark.parametrize(
     ("seen", "noted"),
     [
-        (replace(in_step(5), nulls=1234), "1,234 rows without a mark: never read"),
         (replace(in_step(), newest=None), "the source holds no versions"),
         (
             replace(in_step(), left_out=3),

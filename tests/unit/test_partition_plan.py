@@ -771,13 +771,6 @@ def test_a_repair_of_a_value_that_the_source_has_purged_loads_the_lakes_file(ask
 # What a person should know
 
 
-def test_rows_without_a_partition_value_are_counted_and_reported():
-    steps = planned(but(in_step(1), nulls=1234))
-    assert [step for step in steps if isinstance(step, Notice) and step.severity == "warning"] == [
-        Notice("1,234 rows have no partition value and are not copied", severity="warning")
-    ]
-
-
 def test_a_source_without_values_is_reported():
     assert notices(planned(EMPTY)) == ["the source holds no partition value"]
 

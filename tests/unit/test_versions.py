@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from kit.dimension import Version, disagreements, made_of
 from tidegate.rows.differences import picked
-from tidegate.rows.histories import findings, history
+from tidegate.rows.histories import findings, history, several_current
 from tidegate.rows.pairs import _paired_by_rank, new_and_changed
 from tidegate.rows.settled import differs, settle, settled_again
 from tidegate.rows.timelines import Rules, decide
@@ -193,6 +193,22 @@ def test_an_entity_that_the_source_closed_stays_closed():
     assert held_after([row(1)], [row(1, flag=False)]) == {row(1, flag=False)}
     closed = {row(1, flag=False), row(2)}
     assert held_after([row(1)], [row(2, flag=False)], recompute=True) == closed
+
+
+@pytest.mark.parametrize(
+    ("rows", "keys"),
+    [
+        ([row(1), row(2, flag=False)], []),
+        ([row(1), row(1), row(1, flag=False)], []),
+        ([row(1), row(2)], [("a", 1)]),
+        ([row(1, "x"), row(1, "y")], [("a", 1)]),
+        ([row(1), row(2, key=("b", 1)), row(3, key=("b", 1)), row(4, key=("a", 2))], [("b", 1)]),
+    ],
+)
+def test_keys_with_several_current_rows_are_found(rows: list[Row], keys: list[tuple[str, int]]):
+    """Equal rows are one; rows of one mark that differ are several."""
+    batch = versions_of(table_of(rows).to_batches(), SCHEMA, FORM)
+    assert [rows[place].key for place in several_current(batch)] == keys
 
 
 def test_back_to_what_it_was_is_a_version_of_its_own():

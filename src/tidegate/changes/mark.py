@@ -100,6 +100,10 @@ class MarkEvidence(PartitionEvidence):
     """How many rows the target has; None while there is no table."""
     is_whole: bool = False
     """It has no mark: the whole source is compared, and `tail` is what its content adds up to."""
+    in_source: int | None = None
+    """How many rows the source has; None where nobody counted."""
+    older: int | None = None
+    """How many of them are older than the scope and not copied; None where nobody counted."""
     left_out: int = 0
     """How many versions that hold a plain window would leave out."""
     seen_at: Value | None = None
@@ -324,8 +328,6 @@ class _Planner:
 
     def _notices(self) -> list[Step]:
         seen, notices = self.seen, list[Step]()
-        if seen.nulls:
-            notices.append(Notice(f"{counted(seen.nulls, 'row')} without a mark: never read", severity="warning"))
         if seen.newest is None:
             notices.append(Notice("the source holds no versions", severity="warning"))
         elif not seen.is_whole and (seen.settled is None or seen.newest > seen.settled):

@@ -261,10 +261,6 @@ class _Planner:
 
     def _general_notices(self) -> list[Step]:
         notices: list[Step] = []
-        if self.seen.nulls:
-            notices.append(
-                Notice(f"{self.seen.nulls:,} rows have no partition value and are not copied", severity="warning")
-            )
         if not self.seen.source:
             notices.append(Notice("the source holds no partition value", severity="warning"))
         waiting = sorted(value for value in self.held_back if self.scope.holds(value))

@@ -36,6 +36,9 @@ class Values(Settings):
     """The greatest value that counts, included."""
     exclude: tuple[ScalarText, ...] = ()
     """Values that do not count, such as 0, -1 or 99991231."""
+    nulls: Literal["refuse", "exclude"] = "refuse"
+    """Rows without a value are never copied. `verify` ends with exit code 3 when there are any (`refuse`), or counts
+    them in a note, because they are left out on purpose (`exclude`)."""
 
     @model_validator(mode="after")
     def _in_order(self) -> Values:

@@ -33,6 +33,8 @@ class VersionLoad(Unit):
     mark: str
     mark_kind: Kind = Kind.TEXT
     version_key: tuple[str, ...] = ()
+    wider_keys: tuple[tuple[str, ...], ...] = ()
+    """Keys of the source's catalog, less the mark, that hold the business key and more columns."""
     flag: str | None = None
     outside: tuple[str, ...] = ()
     latest: str = "1"
@@ -76,6 +78,11 @@ class VersionLoad(Unit):
             tombstone=self.tombstone,
             mark_kind=self.mark_kind,
         )
+
+    @property
+    def trusts_flags(self) -> bool:
+        """Whether the flags of its rows count, all of them read from the source at one moment."""
+        return self.flag is not None and not self.recompute and not self.window.get("is_given")
 
     @property
     def window(self) -> dict[str, Any]:

@@ -37,6 +37,9 @@ def load(session: Session, work: VersionLoad, book: Book, batches: Batches, rece
     before, total = book.newest(), _Counts()
     if work.made is not None:
         work, batches = _making(work, work.made, batches)
+    if work.parts > 1 and work.trusts_flags:
+        # A key is refused before the first of several transactions, not after some of them.
+        _require_one_current(work, _versions_of(work, batches()), batches)
     for part in range(work.parts):
         rows = _part(work, batches, part)
         ended = _load_part(session, work, book, rows, before, total, last=part == work.parts - 1)
@@ -160,6 +163,60 @@ def _as_the_server_writes(session: Session, work: VersionLoad, rows: Batches, st
     return lambda: iter(kept)
 
 
+def _versions_of(work: VersionLoad, batches: Iterator[pa.RecordBatch]) -> Versions:
+    from tidegate.rows.arrow import arrow_schema
+    from tidegate.rows.versions import versions_of
+
+    return versions_of(batches, arrow_schema(work.request.columns, work.request.text_columns), work.form)
+
+
+def require_one_current_row(work: VersionLoad, batches: Batches) -> None:
+    """Raise ValueProblem, as below, for rows that were read and are not yet published in the lake.
+
+    A file with such rows would be refused by every later load, also when the source has cleared its flags since."""
+
+    def current() -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        for batch in batches():
+            yield batch.filter(pa.array(work.form.flags(batch)))
+
+    if work.trusts_flags:
+        again = "; if it has cleared them since, run again"
+        _require_one_current(work, _versions_of(work, current()), current, again)
+
+
+def _require_one_current(work: VersionLoad, batch: Versions, batches: Batches, again: str = "") -> None:
+    """Raise ValueProblem for a business key under which the source itself has several current rows.
+
+    Only one of them can be current in the target: to clear the flags of the others in silence would lose entities."""
+    from tidegate.rows.histories import several_current
+
+    places = several_current(batch)
+    if not len(places):
+        return
+    key, wider = ", ".join(work.keys), _wider_key(work, batches)
+    cure = f"[{', '.join(wider)}]" if wider else "the columns that name one entity"
+    raise ValueProblem(
+        f"{work.table}: the source has several current rows for {counted(len(places), 'value')} of the business key"
+        f" ({key}), such as {batch.names(places, work.keys)}.",
+        "Nothing was loaded; the target keeps what it had.",
+        f"Set `business_keys` to {cure}, if each of these rows is an entity of its own. Set `flags: recompute`, if the"
+        f" source clears the flags of old versions late or never{again}.",
+    )
+
+
+def _wider_key(work: VersionLoad, batches: Batches) -> tuple[str, ...]:
+    """Return the first wider key of the catalog under which no two rows are current; empty when there is none."""
+    from tidegate.rows.histories import several_current
+
+    known = {column.name for column in work.request.columns}
+    for key in work.wider_keys:
+        if set(key) <= known and not len(several_current(_versions_of(replace(work, keys=key), batches()))):
+            return key
+    return ()
+
+
 def _moved(work: VersionLoad) -> Transient:
     return Transient(
         f"{work.table}: another load came between reading the target and writing to it.",
@@ -175,6 +232,8 @@ class _Change:
         self._session, self._work, self._stages, self._form = session, work, stages, work.form
         batch = self._versions(proved(work, batches)())
         self._require_names(batch)
+        if work.trusts_flags:
+            _require_one_current(work, batch, batches)
         self._there = self._keys_there(batch)
         self._touched = self._request(batch)
         self._timeline = self._versions(session.read(self._touched))
@@ -236,11 +295,7 @@ class _Change:
         return low, high
 
     def _versions(self, batches: Iterator[pa.RecordBatch]) -> Versions:
-        from tidegate.rows.arrow import arrow_schema
-        from tidegate.rows.versions import versions_of
-
-        request = self._work.request
-        return versions_of(batches, arrow_schema(request.columns, request.text_columns), self._form)
+        return _versions_of(self._work, batches)
 
     def _require_names(self, batch: Versions) -> None:
         examples = batch.without([*self._form.keys, *self._form.group])

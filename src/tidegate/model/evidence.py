@@ -94,6 +94,9 @@ class PartitionEvidence:
     is_ours: bool = True
     """Whether this very target was loaded by us before: a shared lake may know the table from another one."""
     nulls: int = 0
+    """How many rows of the source have no partition value, or no mark."""
+    excluded: int = 0
+    """How many values of the source the setting `values` leaves out."""
     ready: frozenset[Value] | None = None
     """The values that `ready_query` called complete; None when there is no such query."""
     columns_id: str = ""

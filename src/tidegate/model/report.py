@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tidegate.model.receipt import Receipt
+
+if TYPE_CHECKING:
+    from tidegate.model.coverage import Coverage
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,8 @@ class RunReport:
     steps: tuple[StepOutcome, ...] = ()
     findings: tuple[Finding, ...] = ()
     comparisons: tuple[Comparison, ...] = ()
+    coverage: dict[str, Coverage] = field(default_factory=dict)
+    """Of a verification: how much of the source the scope of each table covers."""
     failures: tuple[tuple[str, str], ...] = ()
     engine: str | None = None
     timings: dict[str, float] = field(default_factory=dict)

@@ -14,6 +14,7 @@ from fnmatch import fnmatchcase
 from tidegate.interfaces import Database, Session
 from tidegate.model.names import TableName
 from tidegate.ops.detection import Proposal, Setting, detect
+from tidegate.ops.detection.current_rows import checked
 
 # What YAML readers, ours or another, do not take for a text.
 _WORDS = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
@@ -28,7 +29,8 @@ def propose(database: Database, session: Session, patterns: Sequence[str] = ()) 
     """Every table that the login may see and that matches a pattern (all, when there is none)."""
     names = [name for name in session.tables() if _matches(name, patterns)]
     shapes = session.shapes(names)
-    found = [detect(shapes[name], database.partition_kind) for name in names if name in shapes]
+    there = [shapes[name] for name in names if name in shapes]
+    found = [checked(detect(shape, database.partition_kind), shape, session) for shape in there]
     return [_nameable(proposal, database.default_schema) for proposal in found]
 
 
@@ -50,7 +52,7 @@ def _nameable(proposal: Proposal, default_schema: str) -> Proposal:
 def as_yaml(proposals: Sequence[Proposal], source: str, target: str, lake: str, default_schema: str) -> str:
     """The proposed configuration. `source`, `target` and `lake` keep their `${...}`."""
     lines = [
-        _comment("Proposed by `tidegate init` from the catalog alone. Look at each table, then: tidegate plan"),
+        _comment("Proposed by `tidegate init` from the catalog. Look at each table, then: tidegate plan"),
         "",
     ]
     lines += [f"{name}: {_scalar(text)}" for name, text in (("source", source), ("target", target), ("lake", lake))]

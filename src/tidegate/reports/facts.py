@@ -182,15 +182,27 @@ def _verdict(tables: Sequence[TableStatus], shown: Sequence[Facts], proof: Facts
     if failed:
         return _said("unproven", f"{', '.join(failed[:3])} could not be looked at.")
     if proof is not None and proof["outcome"] == "differences":
+        errors = [finding for finding in proof["findings"] if finding["severity"] == "error"]
+        if all(finding["check"] == "coverage" for finding in errors):
+            missing = "rows are missing in the target that no rule leaves out. See the findings."
+            return _said("differs", f"{counted}: equal within the declared scope, but {missing}")
         return _said("differs", f"{counted}: the target differs from the source. See the findings.")
     if changed:
         return _said("differs", f"{counted}; {', '.join(changed[:3])} was changed in the target after it was loaded.")
     if pending:
         return _said("pending", f"{counted}; work is pending for {', '.join(pending[:3])}. `tidegate run` does it.")
     if proof is not None and proof["outcome"] == "equal":
-        return _said("equal", f"{counted}: the target equals the source within the declared scope.")
+        return _said("equal", f"{counted}: the target equals the source within the declared scope.{_outside(proof)}")
+    if proof is not None and proof["outcome"] == "incomplete":
+        return _said("unproven", f"{counted}: a table has rows in the source and none in the target.")
     when_loaded = "Every value was proven when it was loaded; `tidegate verify` compares with the source as it is now."
     return _said("unproven", f"{counted}. {when_loaded}")
+
+
+def _outside(proof: Facts) -> str:
+    """What the newest verification says of rows and values outside of the scope, as a further sentence."""
+    notes = [f"{one['table']}: {one['what']}" for one in proof["findings"] if one["check"] == "coverage"]
+    return f" {'; '.join(notes)}." if notes else ""
 
 
 def _counted(shown: Sequence[Facts]) -> str:

@@ -190,6 +190,12 @@ def _repeated_keys(side: Versions, places: Places) -> Places:
     return np.sort(keys.filter(pc.greater(keys["place_count"], 1))["place_min"].to_numpy())
 
 
+def several_current(batch: Versions) -> Places:
+    """Return one row of each key of which several different rows say that they are current. Equal rows count once."""
+    first = first_of_each(batch)
+    return _repeated_keys(batch, first[batch.may_hold(recompute=False)[first]])
+
+
 def _newest_of_each(side: Versions) -> Mask:
     """Rows that no other row of their key is newer than; those of one mark all count."""
     if not side.rows:

@@ -136,13 +136,14 @@ class Versions:
             empty |= np.asarray(self.named[name].is_null())
         return self._examples(np.flatnonzero(empty))
 
-    def names(self, places: Places) -> str:
-        """Some of these versions, for people."""
+    def names(self, places: Places, columns: Sequence[str] | None = None) -> str:
+        """Some of these versions, for people: all that names them, or these columns."""
         more = "; ..." if len(places) > EXAMPLES else ""
-        return "; ".join(self._examples(places)) + more
+        return "; ".join(self._examples(places, columns)) + more
 
-    def _examples(self, places: Places) -> list[str]:
-        some = self.named.take(pa.array(places[:EXAMPLES], pa.int64())).to_pylist()
+    def _examples(self, places: Places, columns: Sequence[str] | None = None) -> list[str]:
+        named = self.named if columns is None else self.named.select(list(columns))
+        some = named.take(pa.array(places[:EXAMPLES], pa.int64())).to_pylist()
         return [", ".join("NULL" if value is None else str(value) for value in row.values()) for row in some]
 
     @property

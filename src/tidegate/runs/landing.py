@@ -46,6 +46,9 @@ class LandSlice:
     keys: ReadRequest | None = None
     """What names an entity, of all rows that there are: written into a file of its own, on the same snapshot."""
 
+    check: Callable[[ReadRequest, Path], None] | None = None
+    """Asked of the written file before it is published; raises when its rows must not be loaded."""
+
     def move(self, worker: Worker) -> Facts:
         return retried(lambda: with_text_where_needed(self.request, lambda request: self._land(request, worker)))
 
@@ -72,6 +75,8 @@ class LandSlice:
                     "Run again when nobody writes to it, or allow snapshots: a transactional engine in MySQL,"
                     " ALLOW_SNAPSHOT_ISOLATION in SQL Server.",
                 )
+        if self.check is not None:
+            self.check(request, path)
         return {
             "file": str(path),
             "rows": receipt.rows,

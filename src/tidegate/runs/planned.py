@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tidegate.errors import TidegateError
+from tidegate.model.coverage import Coverage
 from tidegate.model.evidence import PartitionEvidence
 from tidegate.model.plan import Plan, Request, TablePlan
 from tidegate.runs.tables import ResolvedTable
@@ -21,6 +22,8 @@ class Planned:
     table: ResolvedTable
     evidence: PartitionEvidence
     plan: TablePlan
+    coverage: Coverage = field(default_factory=Coverage)
+    """How much of the source the scope of the plan covers."""
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from tidegate.interfaces import Database
 from tidegate.lakes.parquet import ParquetLake
 from tidegate.loads._own_columns import REMEDY, reason_without_key
 from tidegate.model.columns import Shape
+from tidegate.model.coverage import NOTHING_COPIED, Coverage
 from tidegate.model.evidence import PartitionEvidence
 from tidegate.model.names import TableName
 from tidegate.model.plan import DAILY, Land, Load, Notice, Step, TablePlan
@@ -100,13 +101,14 @@ class Planner:
         request = ask(table, seen)  # wrong use is raised to whoever asked, not noted as this table's failure
         try:
             scope, steps = kind.plan(table, seen, request)
-            steps += self._told_by_target(settings, steps)
+            coverage = kind.coverage(table, seen, scope)
+            steps += [*coverage.notices(), *_nothing_copied(coverage, steps), *self._told_by_target(settings, steps)]
             steps += self._refused_loads(table, seen, steps)
         except TidegateError as problem:
             return Unplanned(settings.name, problem, table, seen)
         first: list[Step] = [table.schema_change] if table.schema_change and steps_move_rows(steps) else []
         plan = TablePlan(settings.name, (*first, *steps, *table.notices), scope, settings.kind, table.columns)
-        return Planned(settings.name, table, seen, plan)
+        return Planned(settings.name, table, seen, plan, coverage)
 
     def _told_by_target(self, settings: Table, steps: Sequence[Step]) -> list[Step]:
         """What the server says of loads, and of the room for a large one. Raises Unsupported for one that is larger
@@ -157,6 +159,12 @@ class Planner:
             yield self
         finally:
             self.close()
+
+
+def _nothing_copied(coverage: Coverage, steps: Sequence[Step]) -> list[Step]:
+    """Return a warning for a source whose rows neither are in the target nor come with this plan."""
+    is_said = coverage.is_empty and not steps_move_rows(steps)
+    return [Notice(NOTHING_COPIED, severity="warning")] if is_said else []
 
 
 def steps_move_rows(steps: Sequence[Step]) -> bool:

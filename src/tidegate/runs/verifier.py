@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tidegate.errors import TidegateError
+from tidegate.model.coverage import Coverage
 from tidegate.model.report import Comparison, Finding, RunReport, StepOutcome
 from tidegate.model.values import Value
 from tidegate.runs.executor import Clock, Places, keep_report, new_run
@@ -38,6 +39,7 @@ class Verifier:
     run: str = field(default_factory=new_run)
     findings: list[Finding] = field(default_factory=list)
     comparisons: list[Comparison] = field(default_factory=list)
+    coverage: dict[str, Coverage] = field(default_factory=dict)
     steps: list[StepOutcome] = field(default_factory=list)
     timings: dict[str, float] = field(default_factory=dict)
 
@@ -47,7 +49,8 @@ class Verifier:
         pairs = []
         for one in planned:
             values, findings = kind_of(one.table.common).to_verify(one)
-            self.findings += findings
+            self.findings += [*findings, *one.coverage.findings(one.key)]
+            self.coverage[one.key] = one.coverage
             pairs += [Pair(one, value) for value in values]
         by_count = [pair for pair in pairs if _proof(pair) == "count"]
         by_hash = [pair for pair in pairs if _proof(pair) == "hash"]
@@ -135,15 +138,17 @@ class Verifier:
 
     def _report(self, verb: str, failures: dict[str, str]) -> RunReport:
         differs = any(finding.severity == "error" for finding in self.findings)
+        incomplete = any(coverage.is_empty for coverage in self.coverage.values())
         return RunReport(
             run=self.run,
             verb=verb,
             started_at=self.clock.started_at,
             seconds=self.clock.seconds,
-            outcome="failed" if failures else "differences" if differs else "equal",
+            outcome="failed" if failures else "differences" if differs else "incomplete" if incomplete else "equal",
             steps=tuple(self.steps),
             findings=tuple(self.findings),
             comparisons=tuple(sorted(self.comparisons, key=lambda one: (one.table, one.value))),
+            coverage=self.coverage,
             failures=tuple(failures.items()),
             engine=self.engine.name,
             timings=self.timings,

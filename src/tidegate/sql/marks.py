@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tidegate.model.columns import Column
 from tidegate.model.names import TableName
 from tidegate.model.values import Value
-from tidegate.sql.text import AsText, Count, Literal, Name, Sql, raw, sql
+from tidegate.sql.text import AsText, Count, Exactly, Literal, Name, Sql, raw, sql
 
 
 def between(mark: Column, low: Value | None, high: Value | None, also: Sql | None = None) -> Sql:
@@ -21,6 +23,19 @@ def between(mark: Column, low: Value | None, high: Value | None, also: Sql | Non
 
 def is_latest(flag: Column, latest: str) -> Sql:
     return sql("{flag} = {latest}", flag=Name.of(flag.name), latest=Literal(latest, flag.type))
+
+
+def count_several_current(table: TableName, key: Sequence[Column], flag: Column, latest: str) -> Sql:
+    """How many values of a key have several rows that hold."""
+    return sql(
+        "SELECT {count} FROM (SELECT {rows} AS several FROM {table} WHERE {current} GROUP BY {each}"
+        " HAVING {rows} > 1) AS found",
+        count=Count(),
+        rows=Count(),
+        table=Name.of(table),
+        current=is_latest(flag, latest),
+        each=[Exactly(Name.of(column.name), column.type) for column in key],
+    )
 
 
 def newest(table: TableName, mark: Column, clock: Value | None, low: Value | None, *, indexed: bool) -> Sql:
@@ -68,6 +83,15 @@ def tail(table: TableName, mark: Column, low: Value | None) -> Sql:
 
 def count_between(table: TableName, rows: Sql) -> Sql:
     return sql("SELECT {count} FROM {table} WHERE {rows}", count=Count(), table=Name.of(table), rows=rows)
+
+
+def count_older(table: TableName, mark: Column, floor: Value, less: Sql | None) -> Sql:
+    """All rows, and those before a mark; `less` says which of these do not count."""
+    older = sql("{mark} < {floor}", mark=Name.of(mark.name), floor=Literal(floor.text, mark.type))
+    if less is not None:
+        # A flag that is null does not say that its version holds.
+        older = sql("{older} AND CASE WHEN {less} THEN 0 ELSE 1 END = 1", older=older, less=less)
+    return sql("SELECT {all}, {older} FROM {table}", all=Count(), older=Count(older), table=Name.of(table))
 
 
 def older_and_latest(mark: Column, floor: Value, flag: Column, latest: str) -> Sql:

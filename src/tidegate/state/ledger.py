@@ -141,9 +141,11 @@ class Ledger:
             )
         return [identity for identity in own if identity not in owners]
 
-    def disown(self) -> None:
-        """Forget what a foreign ledger says, and make it this database's own. Joins an open transaction."""
-        for table in ("ledger", "target", "locks"):
+    def disown(self, *, locks: bool = True) -> None:
+        """Forget what a foreign ledger says, and make it this database's own. Joins an open transaction.
+
+        `locks` is off for whoever has taken the locks of its tables before."""
+        for table in ("ledger", "target", *(("locks",) if locks else ())):
             self.session.execute(sql("DELETE FROM {table}", table=self._of(table)))
         self._write_down(self.session.identities())
 
@@ -233,19 +235,20 @@ class Ledger:
         return Scope.from_json(str(rows[0][0])) if rows else None
 
     def declare(self, table: str, scope: Scope) -> None:
+        """Write the scope of a table, in a transaction of its own."""
         with self.session.transaction():
-            self.session.lock_in_transaction(f"tidegate scope {table}")
-            self.session.execute(
-                sql("DELETE FROM {scopes} WHERE table_name = {table}", scopes=self._of("scopes"), table=Literal(table))
-            )
-            values = [Literal(table), Literal(scope.to_json())]
-            self.session.execute(
-                sql(
-                    "INSERT INTO {scopes} (table_name, scope) VALUES ({values})",
-                    scopes=self._of("scopes"),
-                    values=values,
-                )
-            )
+            self.declare_in_transaction(table, scope)
+
+    def declare_in_transaction(self, table: str, scope: Scope) -> None:
+        """Write the scope of a table. Joins an open transaction."""
+        self.session.lock_in_transaction(f"tidegate scope {table}")
+        self.session.execute(
+            sql("DELETE FROM {scopes} WHERE table_name = {table}", scopes=self._of("scopes"), table=Literal(table))
+        )
+        values = [Literal(table), Literal(scope.to_json())]
+        self.session.execute(
+            sql("INSERT INTO {scopes} (table_name, scope) VALUES ({values})", scopes=self._of("scopes"), values=values)
+        )
 
     # Runs
 

@@ -1,6 +1,7 @@
 """Detection: of which kind a table is, what names its rows and what tells of a change, decided from its shape alone.
 
-No row is read: looking at a source with ten thousand tables costs its catalog and nothing else. What a catalog
+No row is read but for one question: a proposed business key must not have several current rows (`current_rows.py`).
+Looking at a source with ten thousand tables costs its catalog, and a count of each table of versions. What a catalog
 cannot tell is not guessed in silence: every setting has its reason, and the risk that it accepts.
 
 | what the shape shows                                         | kind                                              |

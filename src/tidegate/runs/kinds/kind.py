@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from tidegate.interfaces import Session
 from tidegate.lakes.parquet import ParquetLake
+from tidegate.model.coverage import Coverage
 from tidegate.model.evidence import LakeFile, LedgerEntry, PartitionEvidence
 from tidegate.model.plan import Land, Load, Remove, Request, Step
 from tidegate.model.receipt import Receipt
@@ -76,6 +77,11 @@ class TableKind(ABC):
     @abstractmethod
     def plan(self, table: Any, seen: PartitionEvidence, asked: Request) -> tuple[Scope, list[Step]]:
         """What follows. Reads nothing."""
+
+    def coverage(self, table: Any, seen: PartitionEvidence, scope: Scope) -> Coverage:
+        """Return how much of the source the scope covers. Reads nothing. A whole table is inside of its scope."""
+        has_rows = any(value.rows for value in seen.source.values())
+        return Coverage(is_empty=has_rows and not any(seen.target.values()))
 
     # In the run
 

@@ -13,6 +13,7 @@ from tidegate.interfaces import ReadRequest
 from tidegate.loads import replace_partition
 from tidegate.loads.replace_partition import Replacement
 from tidegate.model.columns import fingerprint
+from tidegate.model.coverage import Coverage
 from tidegate.model.evidence import LedgerEntry, PartitionEvidence
 from tidegate.model.plan import Land, Load, Remove, Request, Step
 from tidegate.model.report import Comparison, Finding
@@ -20,6 +21,7 @@ from tidegate.model.scope import Scope
 from tidegate.model.values import Value
 from tidegate.runs.kinds.kind import RemovingKind, Witnesses, comparison_of, difference_in_words
 from tidegate.runs.kinds.partition import looking
+from tidegate.runs.kinds.partition.covering import coverage_of
 from tidegate.runs.kinds.partition.table import PartitionedTable, resolve
 from tidegate.runs.kinds.partition.together import LoadTogether
 from tidegate.runs.landing import LandSlice
@@ -43,6 +45,9 @@ class PartitionKind(RemovingKind):
 
     def plan(self, table: PartitionedTable, seen: PartitionEvidence, asked: Request) -> tuple[Scope, list[Step]]:
         return partition.plan(table.settings, seen, asked)
+
+    def coverage(self, table: PartitionedTable, seen: PartitionEvidence, scope: Scope) -> Coverage:
+        return coverage_of(table.settings, seen, scope)
 
     def land_slice(self, work: Work, one: Planned, step: Land, snapshot: Snapshot, name: str) -> LandSlice:
         table, value = _table(one), step.value

@@ -28,10 +28,10 @@ LONGEST_VALUE = 400
 
 def look(table: PartitionedTable, at: Witnesses, *, count_all: bool = False) -> PartitionEvidence:
     """The evidence of one table. Rows are counted inside the look-back and for what is new, or for all if asked."""
-    values = _allowed(
-        table,
-        _distinct(table, at.source, table.source.name, table.column, table.source.indexed(table.column.name)),
+    in_source, sentinels = _distinct(
+        table, at.source, table.source.name, table.column, table.source.indexed(table.column.name)
     )
+    values = _allowed(table, in_source)
     ledger = at.ledger.entries(table.ledger_name) if at.ledger else {}
     entries = {Value.of(text, table.kind): entry for text, entry in ledger.items()}
     copies = at.scope_copies(table)
@@ -45,14 +45,14 @@ def look(table: PartitionedTable, at: Witnesses, *, count_all: bool = False) -> 
         at.foresee()
     counted = settled if count_all else _to_count(table, settled, entries, new)
     nullable = table.column.nullable
-    in_source, in_target = both(
+    source_rows, target_rows = both(
         lambda: _count_source(table, at.source, counted),
         lambda: _count_target(table, at.target, [value for value in counted if value in held]),
     )
     return PartitionEvidence(
-        source={**dict.fromkeys(values, SourceValue()), **in_source},
+        source={**dict.fromkeys(values, SourceValue()), **source_rows},
         lake=lake,
-        target={**dict.fromkeys(held), **in_target},
+        target={**dict.fromkeys(held), **target_rows},
         ledger=entries,
         scope=scope,
         scope_copies=copies,
@@ -60,6 +60,7 @@ def look(table: PartitionedTable, at: Witnesses, *, count_all: bool = False) -> 
         nulls=_number(at.source.query(partitions.count_nulls(table.source.name, table.column))[0][0])
         if nullable
         else 0,
+        excluded=len(in_source) - len(values) + sentinels,
         ready=ready,
         columns_id=table.columns_id,
         storage_types=table.storage_types,
@@ -70,7 +71,10 @@ def look(table: PartitionedTable, at: Witnesses, *, count_all: bool = False) -> 
 # Source and target
 
 
-def _distinct(table: PartitionedTable, session: Session, name: TableName, column: Column, indexed: bool) -> list[Value]:
+def _distinct(
+    table: PartitionedTable, session: Session, name: TableName, column: Column, indexed: bool
+) -> tuple[list[Value], int]:
+    """Return the values, and how many were left out because `values: {exclude: ...}` spells them."""
     texts = session.partition_values(name, column, indexed=indexed, limit=MOST_VALUES + 1)
     if len(texts) > MOST_VALUES:
         raise Unsupported(
@@ -85,7 +89,7 @@ def _distinct(table: PartitionedTable, session: Session, name: TableName, column
         raise Unsupported(
             f"{table.key}: a value of {column.name} is longer than {LONGEST_VALUE} characters.", UNTOUCHED
         )
-    return values
+    return values, len(texts) - len(values)
 
 
 def _value(table: PartitionedTable, name: TableName, text: object) -> Value:
@@ -116,7 +120,7 @@ def _held(table: PartitionedTable, target: Session) -> list[Value]:
     if table.target is None:
         return []
     indexed = table.target.indexed(table.target_column.name)
-    return _distinct(table, target, table.target_name, table.target_column, indexed)
+    return _distinct(table, target, table.target_name, table.target_column, indexed)[0]
 
 
 def _ready(table: PartitionedTable, source: Session) -> frozenset[Value] | None:

@@ -15,6 +15,7 @@ from tidegate.loads import scd2
 from tidegate.loads._unit import Batches
 from tidegate.loads._version_load import Made, VersionLoad
 from tidegate.model.columns import Column, fingerprint
+from tidegate.model.coverage import Coverage
 from tidegate.model.evidence import LedgerEntry, PartitionEvidence
 from tidegate.model.plan import Land, Load, Request, Step
 from tidegate.model.report import Comparison, Finding
@@ -22,6 +23,7 @@ from tidegate.model.scope import Scope
 from tidegate.model.status import VersionsStatus
 from tidegate.model.values import Value
 from tidegate.runs.kinds.kind import Compared, TableKind, Witnesses, comparison_of
+from tidegate.runs.kinds.scd2.covering import coverage_of
 from tidegate.runs.kinds.scd2.looking import look
 from tidegate.runs.kinds.scd2.proving import CompareVersions
 from tidegate.runs.kinds.scd2.status import status
@@ -46,11 +48,15 @@ class Scd2Kind(TableKind):
         return resolve(settings, catalogs)
 
     def look(self, table: VersionTable, at: Witnesses, *, count_all: bool) -> MarkEvidence:
-        return look(table, at)
+        return look(table, at, count_all=count_all)
 
     def plan(self, table: VersionTable, seen: PartitionEvidence, asked: Request) -> tuple[Scope, list[Step]]:
         assert isinstance(seen, MarkEvidence)
         return mark.plan(table.settings, seen, asked, table.look_back)
+
+    def coverage(self, table: VersionTable, seen: PartitionEvidence, scope: Scope) -> Coverage:
+        assert isinstance(seen, MarkEvidence)
+        return coverage_of(table.settings, seen, scope)
 
     def land_slice(self, work: Work, one: Planned, step: Land, snapshot: Snapshot, name: str) -> LandSlice:
         table = _table(one)
@@ -66,6 +72,7 @@ class Scd2Kind(TableKind):
             watched=() if table.mark is not None else tuple(column.name for column in table.kept_columns),
             steady=None if table.source.reads_consistently else _steady(table, window),
             keys=table.all_keys if table.reads_keys else None,
+            check=partial(_check_current_rows, work.lake, _unit(table, step.value, LedgerEntry(1, "loaded", 0, ""))),
             folder=work.lake.workspace(work.run),
             name=name,
             about={
@@ -191,6 +198,12 @@ def _steady(table: VersionTable, window: Window) -> Sql:
     return marks.tail(table.source.name, table.mark, window.after)
 
 
+def _check_current_rows(lake: ParquetLake, unit: VersionLoad, request: ReadRequest, path: Path) -> None:
+    """Raise ValueProblem when the rows of a file have several current ones for a business key."""
+    rows = partial(lake.batches, path, request.batch.rows, request.batch.bytes)
+    scd2.require_one_current_row(replace(unit, request=request), rows)
+
+
 def _made(table: VersionTable) -> Made | None:
     if not table.is_made:
         return None
@@ -207,6 +220,7 @@ def _unit(table: VersionTable, value: Value, entry: LedgerEntry) -> VersionLoad:
         mark=table.start.name,
         mark_kind=table.marks_of,
         version_key=table.version_key,
+        wider_keys=table.wider_keys,
         flag=table.flag.name if table.flag else None,
         end=table.end.name if table.end else None,
         outside=table.outside,

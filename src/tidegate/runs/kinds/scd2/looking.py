@@ -23,7 +23,7 @@ from tidegate.sql.contents import count_rows
 SECONDS_OF_A_DAY = 86_400
 
 
-def look(table: VersionTable, at: Witnesses) -> MarkEvidence:
+def look(table: VersionTable, at: Witnesses, *, count_all: bool = False) -> MarkEvidence:
     known = at.ledger.entries(table.ledger_name) if at.ledger else {}
     copies = at.scope_copies(table)
     entries = {Value.of(text, Kind.TEXT): entry for text, entry in known.items()}
@@ -32,7 +32,21 @@ def look(table: VersionTable, at: Witnesses) -> MarkEvidence:
     seen, held = both(
         lambda: of_source(table, at.source, _at_rest(table, at, entries, copies)), lambda: _held(table, at.target)
     )
+    if count_all:
+        seen = _with_older(table, at.source, seen)
     return seen if held is None else replace(seen, target={ALL: held}, held=held)
+
+
+def _with_older(table: VersionTable, source: Session, seen: MarkEvidence) -> MarkEvidence:
+    """Return the evidence with the number of versions that are older than the scope."""
+    floor = seen.scope.floor if seen.scope is not None else seen.floor
+    if table.mark is None or floor is None:
+        return seen
+    takes_current = _takes_older(table) and table.flag is not None and not table.is_made
+    current = marks.is_latest(table.flag, table.settings.latest_value) if takes_current and table.flag else None
+    question = marks.count_older(table.source.name, table.mark, floor, current)
+    in_source, older = source.query(question)[0]
+    return replace(seen, in_source=int(str(in_source)), older=int(str(older)))
 
 
 def _at_rest(

@@ -70,6 +70,16 @@ class VersionTable(ResolvedTable):
         return USUAL_LOOK_BACK if self.mark_kind is Kind.TIMESTAMP else 0
 
     @property
+    def wider_keys(self) -> tuple[tuple[str, ...], ...]:
+        """Keys of the source, less the mark, that hold the business key and more columns."""
+        keys = (tuple(name for name in key if name != self.start.name) for key in self._keys_of_source)
+        return tuple(key for key in keys if set(self.business_keys) < set(key))
+
+    @property
+    def _keys_of_source(self) -> tuple[tuple[str, ...], ...]:
+        return (self.source.primary_key, *self.source.unique_keys)
+
+    @property
     def kept_columns(self) -> tuple[Column, ...]:
         """The columns that the source has."""
         return tuple(column for column in self.columns if column.name not in self.made_names)

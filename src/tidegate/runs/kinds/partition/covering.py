@@ -1,0 +1,50 @@
+"""How much of the source a partition table's scope covers. Reads nothing."""
+
+from __future__ import annotations
+
+from tidegate.changes.partition import settled_values
+from tidegate.config.tables import PartitionTable
+from tidegate.model.coverage import Coverage, Outside
+from tidegate.model.evidence import PartitionEvidence
+from tidegate.model.scope import Scope
+
+
+def coverage_of(settings: PartitionTable, seen: PartitionEvidence, scope: Scope) -> Coverage:
+    """Return which values of the source are outside of the scope, by the rule that leaves them out."""
+    in_source, on_purpose = set(seen.source), settings.values.nulls == "exclude"
+    inside = {value for value in in_source if scope.holds(value)}
+    forgotten = in_source & scope.forgotten
+    # Without a floor and ranges nothing was ready yet: these values wait, no rule leaves them out.
+    older = in_source - inside - forgotten if scope.floor is not None or scope.ranges else set()
+    standing = {value for value, entry in seen.ledger.items() if entry.stands}
+    known = {*settled_values(settings, seen.source, seen.ready), *standing, *seen.lake}
+    in_scope = sorted(value for value in known if scope.holds(value))
+    newest = settings.retain.target
+    beyond = set() if newest is None else inside & set(in_scope[:-newest])
+    rules = (
+        Outside(_rule_of_the_floor(settings, seen, scope), len(older)),
+        Outside("values", seen.excluded),
+        Outside("forget", len(forgotten)),
+        Outside(f"retain: {{target: {newest}}}", len(beyond)),
+    )
+    rows = f"{seen.nulls:,} {'row has' if seen.nulls == 1 else 'rows have'} no partition value and"
+    besides = [value for value in seen.target if value not in standing and value not in inside]
+    return Coverage(
+        total=len(in_source) + seen.excluded,
+        outside=tuple(rule for rule in rules if rule.count),
+        excluded_rows=seen.nulls if on_purpose else 0,
+        uncovered_rows=0 if on_purpose else seen.nulls,
+        uncovered=f"{rows} {'is' if seen.nulls == 1 else 'are'} not copied",
+        remedy="correct them, or say with `values: {nulls: exclude}` that they are left out on purpose",
+        besides=tuple(value.text for value in sorted(besides)),
+        is_empty=bool(in_source or seen.excluded or seen.nulls) and not seen.target,
+    )
+
+
+def _rule_of_the_floor(settings: PartitionTable, seen: PartitionEvidence, scope: Scope) -> str:
+    if scope.floor is None:
+        return "backfill: only its values are in scope"
+    entry = seen.ledger.get(scope.floor)
+    if entry is not None and entry.kind == "adopted":
+        return f"adopt: from {scope.floor} on"
+    return f"initial_load_count: {settings.initial_load_count}"

@@ -1,0 +1,1 @@
+SELECT count(*) FROM (SELECT count(*) AS several FROM `sales`.`odd "orders" ``of`` [x] {y} 100%` WHERE `cobid` = CAST('1' AS SIGNED) GROUP BY CAST(`cobid` AS CHAR), CAST(`it's a "note"` AS CHAR) HAVING count(*) > 1) AS found;

@@ -1,0 +1,1 @@
+SELECT COUNT_BIG(*) FROM (SELECT COUNT_BIG(*) AS several FROM [sales]."odd ""orders"" `of` [x] {y} 100%" WHERE [cobid] = CONVERT(int, N'1') GROUP BY [cobid], CONVERT(nvarchar(4000), [it's a "note"]) COLLATE Latin1_General_100_BIN2, DATALENGTH([it's a "note"]) HAVING COUNT_BIG(*) > 1) AS found;
