@@ -226,10 +226,14 @@ def _outcome(slice_: Slice, number: int, workspace: Path, attempt: str, sessions
     return facts
 
 
+# A clone may stand in a folder of the package's own name.
+_PACKAGE = str(Path(__file__).parents[1]) + os.sep
+
+
 def _where(problem: Exception) -> str:
     """The last line of ours that it went through: nobody sees a stack trace of a task."""
     frames = traceback.extract_tb(problem.__traceback__)
-    own = [frame for frame in frames if "tidegate" in frame.filename] or frames
+    own = [frame for frame in frames if frame.filename.startswith(_PACKAGE)] or frames
     return f"{Path(own[-1].filename).name}, line {own[-1].lineno}"
 
 
