@@ -15,7 +15,7 @@ from conformance.servers.postgresql import Absent
 from kit import sides
 from kit.processes import wait_until
 from tidegate.config.urls import parse_connection
-from tidegate.errors import DatabaseError, OutcomeUnknown, Transient, Unreachable
+from tidegate.errors import DatabaseError, DuplicateKey, OutcomeUnknown, Transient, Unreachable
 from tidegate.interfaces import BatchSize, Database, ReadRequest, Session
 from tidegate.model.names import TableName
 from tidegate.plugins import database as database_at
@@ -183,7 +183,7 @@ def test_a_duplicate_key_does_not_show_the_row(place: Place):
     with pytest.raises(DatabaseError) as told:
         session.execute(sql("INSERT INTO {t} VALUES (1, 4711)", t=place.table))
     assert not isinstance(told.value, Transient)
-    assert type(told.value) is DatabaseError
+    assert type(told.value) is DuplicateKey
     assert "4711" not in str(told.value)
 
 
