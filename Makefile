@@ -20,8 +20,8 @@ STAMP := $(VENV)/installed
 
 # The first Python that is new enough. `make install PYTHON=/path/to/python` chooses another.
 PYTHON ?=
-NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 10))
-NO_PYTHON := Tidegate needs Python 3.10 or newer and found none: install one (Debian, Ubuntu: apt install python3 python3-venv; macOS: brew install python) or name it with make install PYTHON=/path/to/python3.
+NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
+NO_PYTHON := Tidegate needs Python 3.11 or newer and found none: install one (Debian, Ubuntu: apt install python3 python3-venv; macOS: brew install python) or name it with make install PYTHON=/path/to/python3.
 NO_VENV := This Python cannot make a virtual environment: install its venv module (Debian, Ubuntu: apt install python3-venv) or name another Python with make install PYTHON=/path/to/python3.
 
 help: ## List what can be made
@@ -64,7 +64,7 @@ golden: $(STAMP) ## Write golden SQL and generated docs anew; review the differe
 	TIDEGATE_UPDATE_GOLDEN=1 $(BIN)/python -m pytest -q tests/sql tests/docs tests/conformance/test_journeys.py
 
 lock: $(STAMP) ## Pin every dependency anew, with hashes, in requirements.lock
-	$(BIN)/uv pip compile pyproject.toml --all-extras --group dev --universal --python-version 3.10 \
+	$(BIN)/uv pip compile pyproject.toml --all-extras --group dev --universal --python-version 3.11 \
 	  --generate-hashes --upgrade --quiet --custom-compile-command "make lock" --output-file requirements.lock
 
 clean: ## Remove .venv and what the tools left
@@ -73,7 +73,7 @@ clean: ## Remove .venv and what the tools left
 
 $(STAMP): requirements.lock pyproject.toml
 	@found=; \
-	for python in $(if $(PYTHON),"$(PYTHON)",python3 python3.13 python3.12 python3.11 python3.10); do \
+	for python in $(if $(PYTHON),"$(PYTHON)",python3 python3.13 python3.12 python3.11); do \
 	  if "$$python" -c '$(NEW_ENOUGH)' 2>/dev/null; then found=$$python; break; fi; \
 	done; \
 	if [ -z "$$found" ]; then echo "$(NO_PYTHON)" >&2; exit 1; fi; \

@@ -11,7 +11,7 @@ from typing import Any
 
 from bench import tables, truth
 from bench.contenders import Tool
-from bench.tables import DOCUMENTS, TRADES, VERSIONS, WIDE, Shape
+from bench.tables import DOCUMENTS, TRADES, VERSIONS, WIDE, TableSchema
 from bench.world import SOURCE, World
 
 Run = Callable[[Tool, dict[str, Any]], object]
@@ -70,7 +70,7 @@ class Extract(Case):
     """A table into Parquet files. `days` of its ten are taken: one is a tenth of the rows."""
 
     rows: int = 0
-    shape: Shape = TRADES
+    shape: TableSchema = TRADES
     days: int = tables.DAYS
     work = "extract"
 
@@ -101,14 +101,14 @@ class Memory(Extract):
 
 @dataclass(frozen=True)
 class Load(Case):
-    """Parquet files into a table, empty or full of older days. Tidegate loads what it landed, with ledger and proof."""
+    """Parquet files into a table, empty or full of older days. Tidegate loads with ledger and proof."""
 
     rows: int = 0
     into_full: bool = False
     work = "load"
 
     def prepare(self, tool: Tool, world: World, run: Run) -> None:
-        """What Tidegate landed is what everybody loads."""
+        """What Tidegate extracted is what everybody loads."""
         if tool.name != "tidegate":
             return
         lake = world.empty_folder("lake")
@@ -177,7 +177,7 @@ class _Lasting(Case):
 
 @dataclass(frozen=True)
 class Nothing(_Lasting):
-    """A run with nothing to do: all tables were brought in step before."""
+    """A run with nothing to do: all tables were brought in sync before."""
 
     tables: int = 20
     work = "daily"
@@ -224,7 +224,7 @@ class Daily(_Lasting):
     work = "daily"
 
     @property
-    def _shape(self) -> Shape:
+    def _shape(self) -> TableSchema:
         return VERSIONS if self.kind == "scd2" else TRADES
 
     def _more(self) -> dict[str, Any]:

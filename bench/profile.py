@@ -13,6 +13,7 @@ from typing import Any
 
 import psycopg
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from bench import measure
 from bench.cases import Daily
@@ -22,11 +23,12 @@ from bench.world import SOURCE, Side, World
 from tidegate import plugins
 from tidegate.config.urls import parse_connection
 from tidegate.databases.postgresql import encoding
+from tidegate.hashing.rows import ReceiptBuilder
 from tidegate.interfaces import ReadRequest
-from tidegate.lakes.parquet import FileWriter, ParquetLake
+from tidegate.lakes._files import FileWriter
 from tidegate.model.columns import Column
 from tidegate.model.names import TableName
-from tidegate.rows.hashing import ReceiptBuilder
+from tidegate.storage.local import LocalFolder
 
 ROWS = 500_000
 DAILY_ROWS = 1_000_000
@@ -77,14 +79,13 @@ def _once(side: Side, table: str, folder: Path, steps: _Steps) -> None:
     database = plugins.database(parse_connection(side.url(SOURCE)))
     with database.connect("profile") as session:
         name = TableName("", table).within(database.default_schema)
-        shape = session.shapes([name])[name]
+        shape = session.table_schemas([name])[name]
         batches = steps.timed("wire and decode", lambda: list(session.read(ReadRequest(name, shape.columns))))
         if side.database == "postgresql":
             steps.timed("wire alone", lambda: _forgotten(side, table))
         steps.timed("hash", lambda: _hashed(batches))
-        file, lake = folder / "rows.parquet", ParquetLake(folder)
-        steps.timed("write the file", lambda: _written(file, batches))
-        read = steps.timed("read the file", lambda: list(lake.batches(file, 10_000, 16 * 1024 * 1024)))
+        steps.timed("write the file", lambda: _written(folder, batches))
+        read = steps.timed("read the file", lambda: _read(folder))
         copy = TableName(name.schema, f"{table}_copy")
         if side.database == "postgresql":
             steps.timed("encode alone", lambda: _encoded(shape.columns, read))
@@ -137,8 +138,13 @@ def _hashed(batches: list[pa.RecordBatch]) -> None:
     receipts.receipt()
 
 
-def _written(file: Path, batches: list[pa.RecordBatch]) -> None:
-    writer = FileWriter(file, batches[0].schema)
+def _read(folder: Path) -> list[pa.RecordBatch]:
+    with pq.ParquetFile(folder / "rows.parquet", page_checksum_verification=True) as file:
+        return list(file.iter_batches(10_000))
+
+
+def _written(folder: Path, batches: list[pa.RecordBatch]) -> None:
+    writer = FileWriter(LocalFolder(folder), "rows.parquet", batches[0].schema)
     for batch in batches:
         writer.write(batch)
     writer.close({})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Sequence
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -87,7 +87,7 @@ def as_json(case: Case, series: Sequence[Series]) -> dict[str, Any]:
     return {
         "case": case.name,
         "title": case.title,
-        "at": f"{datetime.now(timezone.utc):%Y-%m-%d %H:%M}",
+        "at": f"{datetime.now(UTC):%Y-%m-%d %H:%M}",
         "contenders": [
             {
                 "name": one.name,

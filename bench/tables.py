@@ -113,7 +113,7 @@ _VERSIONS = (
 
 
 @dataclass(frozen=True)
-class Shape:
+class TableSchema:
     """What the tables of one sort look like."""
 
     name: str
@@ -152,10 +152,10 @@ def _numbers(first: int, last: int) -> str:
     return f"SELECT i FROM (SELECT {first} + {number} AS i FROM {digits}) AS every (i) WHERE i <= {last}"
 
 
-TRADES = Shape("trades", _TRADES)
-WIDE = Shape("wide", _TRADES + _MORE)
-DOCUMENTS = Shape("documents", (*_TRADES, _DOCUMENT))
-VERSIONS = Shape("versions", _VERSIONS, key=("id", "valid_from"), index="changed_at")
+TRADES = TableSchema("trades", _TRADES)
+WIDE = TableSchema("wide", _TRADES + _MORE)
+DOCUMENTS = TableSchema("documents", (*_TRADES, _DOCUMENT))
+VERSIONS = TableSchema("versions", _VERSIONS, key=("id", "valid_from"), index="changed_at")
 
 
 # What happens from one day to the next

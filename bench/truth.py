@@ -15,7 +15,7 @@ import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
 import pymysql
 
-from bench.tables import Shape
+from bench.tables import TableSchema
 from kit.mysql_witness import opened as mysql_opened
 from kit.sqlserver_witness import SqlServerWitness
 
@@ -43,7 +43,7 @@ def unlike(expected: Cells, found: Cells) -> str:
     return difference(expected.table, found.table)
 
 
-def of_postgresql(url: str, table: str, shape: Shape) -> Cells:
+def of_postgresql(url: str, table: str, shape: TableSchema) -> Cells:
     """As the server spells them."""
     data = io.BytesIO()
     order = ", ".join(shape.key)
@@ -65,11 +65,11 @@ def _of_csv(data: bytes, names: list[str]) -> pa.Table:
     return pcsv.read_csv(io.BytesIO(data), read_options=read, convert_options=convert).combine_chunks()
 
 
-def of_mysql(url: str, table: str, shape: Shape) -> Cells:
+def of_mysql(url: str, table: str, shape: TableSchema) -> Cells:
     return Cells(lambda: _of_mysql(url, table, shape))
 
 
-def _of_mysql(url: str, table: str, shape: Shape) -> pa.Table:
+def _of_mysql(url: str, table: str, shape: TableSchema) -> pa.Table:
     texts = ", ".join(f"CAST({name} AS char)" for name in shape.names)
     parts = []
     with mysql_opened(url) as connection, connection.cursor(pymysql.cursors.SSCursor) as cursor:
@@ -79,11 +79,11 @@ def _of_mysql(url: str, table: str, shape: Shape) -> pa.Table:
     return pa.concat_tables(parts) if parts else pa.table({name: pa.array([], pa.string()) for name in shape.names})
 
 
-def of_sqlserver(url: str, table: str, shape: Shape) -> Cells:
+def of_sqlserver(url: str, table: str, shape: TableSchema) -> Cells:
     return Cells(lambda: _of_sqlserver(url, table, shape))
 
 
-def _of_sqlserver(url: str, table: str, shape: Shape) -> pa.Table:
+def _of_sqlserver(url: str, table: str, shape: TableSchema) -> pa.Table:
     texts = ", ".join(
         f"CONVERT(nvarchar(max), {name}{', 121' if name.endswith('_at') else ''})" for name in shape.names
     )
@@ -93,7 +93,7 @@ def _of_sqlserver(url: str, table: str, shape: Shape) -> pa.Table:
     return pa.table([pa.array(one, pa.string()) for one in cells], list(shape.names))
 
 
-def of_files(folder: Path, shape: Shape) -> pa.Table:
+def of_files(folder: Path, shape: TableSchema) -> pa.Table:
     """The same of Parquet files, whatever their types."""
     names = list(shape.names)
     files = sorted(path for path in folder.rglob("*.parquet") if not path.name.startswith(("_", ".")))

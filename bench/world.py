@@ -15,7 +15,7 @@ from urllib.parse import quote, unquote, urlsplit, urlunsplit
 import psycopg
 
 from bench import truth
-from bench.tables import TRADES, Shape
+from bench.tables import TRADES, TableSchema
 from bench.truth import Cells
 from conformance.servers.sqlserver import as_url
 from kit.mariadb import MariaDb
@@ -70,7 +70,7 @@ class Side(ABC):
     def execute(self, name: str, statements: Sequence[str]) -> None: ...
 
     @abstractmethod
-    def cells(self, name: str, table: str, shape: Shape) -> Cells: ...
+    def cells(self, name: str, table: str, shape: TableSchema) -> Cells: ...
 
 
 class PostgresqlSide(Side):
@@ -85,7 +85,7 @@ class PostgresqlSide(Side):
             for statement in statements:
                 connection.execute(statement)
 
-    def cells(self, name: str, table: str, shape: Shape) -> Cells:
+    def cells(self, name: str, table: str, shape: TableSchema) -> Cells:
         return truth.of_postgresql(self.url(name), table, shape)
 
 
@@ -103,7 +103,7 @@ class MysqlSide(Side):
                 cursor.execute(statement)
             connection.commit()
 
-    def cells(self, name: str, table: str, shape: Shape) -> Cells:
+    def cells(self, name: str, table: str, shape: TableSchema) -> Cells:
         return truth.of_mysql(self.url(name), table, shape)
 
 
@@ -125,7 +125,7 @@ class SqlServerSide(Side):
             for statement in statements:
                 witness.do(statement)
 
-    def cells(self, name: str, table: str, shape: Shape) -> Cells:
+    def cells(self, name: str, table: str, shape: TableSchema) -> Cells:
         return truth.of_sqlserver(self.url(name), table, shape)
 
 
@@ -160,7 +160,7 @@ class World:
     filled: dict[tuple[str, str], int] = field(default_factory=dict)
     _truths: dict[tuple[str, str], Cells] = field(default_factory=dict)
 
-    def table(self, database: str, rows: int, shape: Shape = TRADES, suffix: object = "") -> str:
+    def table(self, database: str, rows: int, shape: TableSchema = TRADES, suffix: object = "") -> str:
         """A table of so many rows in the source."""
         name = f"{shape.name}_{rows}" + (f"_{suffix}" if suffix != "" else "")
         if (database, name) not in self.filled:
@@ -170,7 +170,7 @@ class World:
             self.filled[database, name] = rows
         return name
 
-    def truth(self, database: str, table: str, shape: Shape) -> Cells:
+    def truth(self, database: str, table: str, shape: TableSchema) -> Cells:
         """What the source says. The last answer is kept: all contenders of a round are compared with it."""
         if (database, table) not in self._truths:
             self._truths = {(database, table): self.sides[database].cells(SOURCE, table, shape)}

@@ -71,20 +71,23 @@ class Steps:
 
 def watched(session: Any) -> Steps:
     """The seams between the parts of a run, of sessions of this class."""
-    from tidegate.lakes.parquet import FileWriter, ParquetLake
-    from tidegate.rows import differences, hashing, versions
-    from tidegate.runs.loading import LoadSlice
-    from tidegate.runs.planner import Planner
+    from tidegate.hashing import differences
+    from tidegate.hashing import rows as hashing
+    from tidegate.history import keys, versions
+    from tidegate.lakes._files import FileWriter
+    from tidegate.lakes.parquet import ParquetLake
+    from tidegate.runs.load import LoadSplit
+    from tidegate.runs.plan import Planner
 
     steps = Steps()
     _watch_writing(steps, session)
-    steps.watch_rows(ParquetLake, "batches", lambda: "file")
+    steps.watch_rows(ParquetLake, "_batches", lambda: "file")
     for name in ("write", "close"):
         steps.watch(FileWriter, name, "file")
-    for module in (hashing, differences, versions):
+    for module in (hashing, differences, keys, versions):
         steps.watch(module, "hash_rows", "hash")
     steps.watch(Planner, "plan", "look")
-    steps.watch(LoadSlice, "_apply", "decide")
+    steps.watch(LoadSplit, "_apply", "decide")
     return steps
 
 

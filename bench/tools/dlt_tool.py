@@ -50,15 +50,15 @@ def load(job: dict[str, Any]) -> dict[str, Any]:
 
 
 def daily(job: dict[str, Any]) -> dict[str, Any]:
-    """What is newer than what was read before; of a table without a mark all of it."""
+    """What is newer than what was read before; of a table without a cursor all of it."""
     pipeline = dlt.pipeline(
         "daily", destination=dlt.destinations.postgres(job["target"]), dataset_name="public", pipelines_dir=job["state"]
     )
     if job["kind"] == "static":
         rows, disposition = [_table(job, table) for table in job["tables"]], "replace"
     else:
-        mark, disposition = {"partition": ("cob", "append"), "scd2": ("changed_at", "merge")}[job["kind"]]
-        newer = {"incremental": dlt.sources.incremental(mark, range_start="open")}
+        cursor, disposition = {"partition": ("cob", "append"), "scd2": ("changed_at", "merge")}[job["kind"]]
+        newer = {"incremental": dlt.sources.incremental(cursor, range_start="open")}
         rows = [_table(job, table, **newer) for table in job["tables"]]
     if job["kind"] == "scd2":
         keyed = {

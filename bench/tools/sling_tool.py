@@ -45,7 +45,7 @@ def extract(job: dict[str, Any]) -> dict[str, Any]:
 
 
 def daily(job: dict[str, Any]) -> dict[str, Any]:
-    """What is newer than what the target has; of a table without a mark all of it."""
+    """What is newer than what the target has; of a table without a cursor all of it."""
     modes: dict[str, dict[str, Any]] = {
         "partition": {"mode": "incremental", "update_key": "cob"},
         "scd2": {"mode": "incremental", "update_key": "changed_at", "primary_key": ["id", "valid_from"]},

@@ -20,7 +20,7 @@ KINDS: dict[str, dict[str, Any]] = {
         "kind": "scd2",
         "business_keys": ["id"],
         "version_key": ["id", "valid_from"],
-        "mark_column": "changed_at",
+        "cursor_column": "changed_at",
         "flag_column": "is_latest",
         "flags": "source",
         "initial_load": "full",
@@ -67,7 +67,7 @@ def extract(job: dict[str, Any]) -> dict[str, Any]:
     """A run that is stopped when all rows are in the lake."""
 
     def stop(at: str) -> None:
-        if at == "land done":
+        if at == "extract done":
             raise _Landed
 
     session = _warm(job)
@@ -78,7 +78,7 @@ def extract(job: dict[str, Any]) -> dict[str, Any]:
             tidegate.run()
         except _Landed:
             return {"seconds": time.monotonic() - started}
-    raise SystemExit("nothing was landed")
+    raise SystemExit("nothing was extracted")
 
 
 def _warm(job: dict[str, Any]) -> Any:

@@ -3,45 +3,44 @@
 >>> from tidegate import Tidegate
 >>> tidegate = Tidegate.from_file("tidegate.yml")          # doctest: +SKIP
 >>> tidegate.run()                                         # doctest: +SKIP
-<run r-20260105-060001-3fa9c1: done, 100,000 rows landed, 100,000 loaded, 6.2 s>
+<run r-20260105-060001-3fa9c1: done, 100,000 rows extracted, 100,000 loaded, 6.2 s>
 """
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tidegate import plugins
 from tidegate._version import __version__
 from tidegate.config import Project, load_project
-from tidegate.errors import ConfigError, RunFailed
-from tidegate.interfaces import Database
-from tidegate.lakes.parquet import ParquetLake
+from tidegate.errors import ConfigError, ForeignTarget, RunFailed
+from tidegate.interfaces.database import Database
 from tidegate.model.description import Section
-from tidegate.model.evidence import PartitionEvidence
 from tidegate.model.plan import DAILY, Plan, Request
 from tidegate.model.report import RunReport
 from tidegate.model.scope import Scope
+from tidegate.model.state import TableState
 from tidegate.model.status import TableStatus
-from tidegate.ops.adopt import Adoption
 from tidegate.ops.cleanup import HOURS_BEFORE_A_WORKSPACE_IS_DEAD, Cleaned, clean
 from tidegate.ops.describe import describe
 from tidegate.ops.forget import forget
 from tidegate.ops.init import propose_file
-from tidegate.plugins import database
-from tidegate.runs.executor import Executor, Places
-from tidegate.runs.frames import land_versions, take_back
-from tidegate.runs.kinds import kind_of
+from tidegate.runs.adopt import adopt
+from tidegate.runs.frames import extract_frame, take_back
 from tidegate.runs.listener import Boundary, Listener
-from tidegate.runs.planned import as_plan
-from tidegate.runs.status import status_of
-from tidegate.runs.tables import ResolvedTable
-from tidegate.runs.verifier import Verifier, values_that_differ
+from tidegate.runs.plan import planning
+from tidegate.runs.run import Pipeline, Run
+from tidegate.runs.sync import sync
+from tidegate.runs.verify import verify, windows_that_differ
 from tidegate.spark.engine import Engine
 from tidegate.state.ledger import Ledger
+from tidegate.tables.planned import SyncTable, as_plan
+from tidegate.tables.status import status_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -50,7 +49,7 @@ __all__ = ["TableSync", "Tidegate", "propose_file"]
 
 
 class Tidegate:
-    """A project: one source, one lake, one target, and the tables that are kept in step.
+    """A project: one source, one lake, one target, and the tables that are kept in sync.
 
     Spark starts only when rows must move, unless a session is handed in; it ends with `close()` or the `with` block.
     """
@@ -97,9 +96,8 @@ class Tidegate:
         self.project = project
         self.boundary = Boundary()
         self._listener = listener or Listener()
-        self._places = Places(
-            project, database(project.source), database(project.target), ParquetLake(project.lake.path)
-        )
+        lake = plugins.lake(project.lake.format).at(project.lake.path)
+        self._pipeline = Pipeline(project, plugins.database(project.source), plugins.database(project.target), lake)
         where = project.spark
         self._engine = Engine(where.master, where.remote, where.options, spark, where.from_rows)
 
@@ -107,97 +105,101 @@ class Tidegate:
 
     def plan(self, *tables: str) -> Plan:
         """What `run` would do now. Reads catalogs, indexes and footers; starts no Spark and writes nothing."""
-        with self._places.planner().open() as planner:
+        with planning(self._pipeline) as planner:
             return as_plan(planner.plan(self._chosen(tables)))
 
     def run(self, *tables: str, reload: bool = False, check: bool = True) -> RunReport:
-        """Bring the target in step. Raises RunFailed when tables failed, unless `check` is off.
+        """Bring the target in sync. Raises RunFailed when tables failed, unless `check` is off.
 
         With `reload` everything in scope is extracted and loaded again, and a ledger of another database is replaced.
         """
         request = Request(reload_all=True) if reload else DAILY
-        report = self._executor().execute(
-            self._chosen(tables), lambda table, seen: request, disown=reload and self._is_foreign()
+        report = sync(
+            self._run(), self._chosen(tables), lambda table, state: request, disown=reload and self._is_foreign()
         )
         return self._checked(report, check)
 
     def verify(self, *tables: str, deep: bool = False) -> RunReport:
         """Read both sides and compare them, value by value; with `deep` name the keys that differ."""
-        return Verifier(self._places, self._engine, self._listener).verify(self._chosen(tables), deep=deep)
+        return verify(self._run("verify"), self._chosen(tables), deep=deep)
 
     def repair(self, *tables: str, check: bool = True) -> RunReport:
         """Verify, then extract and load again exactly the values that differ."""
-        differing = values_that_differ(self.verify(*tables))
+        differing = windows_that_differ(self.verify(*tables))
 
-        def ask(table: ResolvedTable, seen: PartitionEvidence) -> Request:
-            return Request(reload=frozenset(table.value(text) for text in differing.get(table.key, ())))
+        def ask(table: SyncTable, state: TableState) -> Request:
+            return Request(reload=frozenset(table.change.value(text) for text in differing.get(table.key, ())))
 
         keys = [key for key in self._chosen(tables) if key in differing]
-        return self._checked(self._executor().execute(keys, ask, verb="repair"), check)
+        return self._checked(sync(self._run("repair"), keys, ask), check)
 
     def backfill(self, table: str, from_: object, to: object, check: bool = True) -> RunReport:
         """Also be responsible for the values from `from_` to `to`, both included, and load what is missing of them."""
 
-        def ask(resolved: ResolvedTable, seen: PartitionEvidence) -> Request:
-            low, high = resolved.value(from_), resolved.value(to)
+        def ask(resolved: SyncTable, state: TableState) -> Request:
+            low, high = resolved.change.value(from_), resolved.change.value(to)
             if high < low:
                 raise ConfigError(
                     f"{table}: a backfill from {low} to {high} holds nothing.", "Nothing was read or written."
                 )
             return Request(between=(low, high))
 
-        return self._checked(self._executor().execute(self._chosen([table]), ask, verb="backfill"), check)
+        return self._checked(sync(self._run("backfill"), self._chosen([table]), ask), check)
 
     def load_versions(self, table: str, frame: Any, check: bool = True) -> RunReport:
         """Rows of a DataFrame (Spark, pandas or Arrow) as one more batch of a table of versions: into the lake, and by
         a run, which takes what else is due too, into the target. What cannot be loaded leaves the lake again."""
         [key] = self._chosen([table])
-        batch = land_versions(self._places, key, frame)
-        report = self._executor().execute([key], verb="load")
+        run = self._run("load")
+        window = extract_frame(run, key, frame)
+        report = sync(run, [key])
         if report.failures:
-            take_back(self._places, key, batch)
+            take_back(run, key, window)
         return self._checked(report, check)
 
     # Now and then
 
     def adopt(self, *tables: str, check: bool = True) -> RunReport:
         """Take over what the target holds: receipts and scope, nothing reloaded."""
-        adoption = Adoption(self._places, self._engine, self._listener, self.boundary)
-        return self._checked(adoption.adopt(self._chosen(tables), foreign=self._is_foreign()), check)
+        report = adopt(self._run("adopt"), self._chosen(tables), foreign=self._is_foreign())
+        return self._checked(report, check)
 
     def forget(self, table: str, value: object) -> Scope:
         """Take a value out of the scope; its rows and files stay. The scope from now on."""
-        return forget(self._places, self._chosen([table])[0], str(value))
+        return forget(self._run("forget"), self._chosen([table])[0], str(value))
 
     def clean(self, *, older_than_hours: float = HOURS_BEFORE_A_WORKSPACE_IS_DEAD, dry_run: bool = False) -> Cleaned:
         """Sweep what dead runs left in the lake's workspace, and old reports."""
-        return clean(self._places, older_than_hours=older_than_hours, dry_run=dry_run)
+        return clean(self._pipeline, older_than_hours=older_than_hours, dry_run=dry_run)
 
     def status(self, *tables: str, count_all: bool = False) -> list[TableStatus]:
         """Where every value stands, and what is pending."""
-        with self._places.planner().open() as planner:
-            return [status_of(one) for one in planner.plan(self._chosen(tables), count_all=count_all)]
+        with planning(self._pipeline) as planner:
+            return [status_of(result) for result in planner.plan(self._chosen(tables), count_all=count_all)]
 
     def describe(self, table: str) -> dict[str, list[Section]]:
         """All that the catalogs of `source` and `target` tell of a table; nothing of one that cannot be seen."""
-        return describe(self._places, self._chosen([table])[0])
+        return describe(self._pipeline, self._chosen([table])[0])
 
     def grants(self) -> dict[str, list[str]]:
         """The statements that give the logins of `source` and `target` the rights that they need, and no more; as
         comments, what some may want besides."""
-        source, target = self._places.source, self._places.target
-        tables = self._places.project.tables.values()
-        written = {table.target_table.within(target.default_schema): kind_of(table).updates for table in tables}
+        source, target = self._pipeline.source, self._pipeline.target
+        tables = self._pipeline.project.tables.values()
+        written = {
+            table.target_table.within(target.default_schema): plugins.load(table.load_name).updates_rows
+            for table in tables
+        }
         reads = source.grants_to_read([table.source_table.within(source.default_schema) for table in tables])
         writes = target.grants_to_write(list(written), {name for name, updates in written.items() if updates})
         return {
-            "source": [*map(source.text_of, reads), *_besides(source, writes=False)],
-            "target": [*map(target.text_of, writes), *_besides(target, writes=True)],
+            "source": [*map(source.render, reads), *_besides(source, writes=False)],
+            "target": [*map(target.render, writes), *_besides(target, writes=True)],
         }
 
     def history(self, last: int = 20) -> list[dict[str, Any]]:
         """The reports of the newest runs, newest first."""
-        with self._places.target.connect("history", read_only=True) as session:
+        with self._pipeline.target.connect("history", read_only=True) as session:
             ledger = Ledger(session)
             return ledger.reports(last) if ledger.exists() else []
 
@@ -210,9 +212,9 @@ class Tidegate:
         places = {
             "source": project.source.display,
             "target": project.target.display,
-            "lake": str(project.lake.path),
+            "lake": self._pipeline.lake.place,
         }
-        now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+        now = datetime.now(UTC).isoformat(timespec="seconds")
         facts = page_facts(places, __version__, now, self.status(count_all=True), self.history(50))
         return write(without_secrets(facts, project.redactor().redact), Path(path))
 
@@ -236,13 +238,11 @@ class Tidegate:
 
     # Shared
 
-    def _executor(self) -> Executor:
-        return Executor(self._places, self._engine, self._listener, self.boundary)
+    def _run(self, verb: str = "run") -> Run:
+        return Run(self._pipeline, self._engine, verb, self._listener, self.boundary)
 
     def _is_foreign(self) -> bool:
-        from tidegate.errors import ForeignTarget
-
-        with self._places.target.connect("look", read_only=True) as session:
+        with self._pipeline.target.connect("inspect", read_only=True) as session:
             ledger = Ledger(session)
             try:
                 if ledger.exists():
@@ -278,7 +278,7 @@ class Tidegate:
 
 
 def _besides(database: Database, *, writes: bool) -> list[str]:
-    return [f"-- {what}: {database.text_of(one)}" for what, one in database.grants_besides(writes=writes).items()]
+    return [f"-- {what}: {database.render(one)}" for what, one in database.optional_grants(writes=writes).items()]
 
 
 class TableSync:

@@ -2,21 +2,21 @@
 
 TidegateError
 ├── ConfigError            the configuration or the command line is wrong            exit 2
-├── Unsupported            a feature or a type that this database does not have      exit 2
-├── DatabaseError          a server said no, and will say no again                   exit 1
+├── Unsupported            a capability or a type that this database does not have   exit 2
+├── DatabaseError          a server refused a statement and will refuse it again     exit 1
 │   ├── Transient          the same call may succeed later: the only thing retried
-│   ├── OutcomeUnknown     a commit was sent and no answer came: look before you redo
-│   ├── Unreachable        no connection: wrong host, wrong password, server away
-│   ├── MissingObject      a table or a column that is not there (or may not be seen)
-│   └── DuplicateKey       a row whose key another row of the table has
-├── Locked                 another run holds the table                               exit 1
+│   ├── OutcomeUnknown     a commit was sent and no answer came: check before a retry
+│   ├── Unreachable        no connection: wrong host, wrong password, server down
+│   ├── MissingObject      a table or a column does not exist, or the login may not see it
+│   └── DuplicateKey       the table already has a row with this key
+├── Locked                 another run has the lock of the table                     exit 1
 ├── LakeError              a file or folder of the lake cannot be used               exit 1
 ├── SparkUnavailable       Java or Spark cannot be started                           exit 1
-├── DriftStop              source and target no longer fit together                  exit 1
-├── ForeignTarget          the target is not the database that the ledger speaks of  exit 1
-├── ValueProblem           a value that cannot arrive as it left                     exit 1
-│   └── NotNative          a value outside of its column's Arrow type: read it as text
-├── ProofFailed            what was written does not equal what was read             exit 1
+├── DriftStop              the schemas of source and target no longer fit            exit 1
+├── ForeignTarget          the ledger in the target belongs to another database      exit 1
+├── ValueProblem           a value cannot be loaded unchanged                        exit 1
+│   └── NotNative          a value does not fit its column's Arrow type: read it as text
+├── ProofFailed            the written rows do not equal the rows that were read     exit 1
 ├── RunFailed              a run ended with failed tables; carries the report        exit 1
 └── Differences            a check found differences, or rows did not move           exit 3
 
@@ -27,7 +27,7 @@ from __future__ import annotations
 
 
 class TidegateError(Exception):
-    """What happened; what is safe; what to do. `exit_code` is what the command line ends with."""
+    """The base class: what happened, what is safe, what to do. The command line ends with `exit_code`."""
 
     exit_code = 1
 
@@ -47,41 +47,41 @@ class ConfigError(TidegateError):
 
 
 class Unsupported(TidegateError):
-    """A feature or type that was asked for and that this database, lake or version does not have."""
+    """The database, the lake or this version lacks a capability or a type that the configuration needs."""
 
     exit_code = 2
 
 
 class DatabaseError(TidegateError):
-    """A server refused a statement, and will refuse it again."""
+    """A server refused a statement and will refuse it again."""
 
 
 class Transient(DatabaseError):
-    """The same unit of work may succeed when it is repeated from its beginning."""
+    """The same unit of work can succeed if it is repeated from its beginning. The only error that is retried."""
 
 
 class OutcomeUnknown(DatabaseError):
-    """A commit was sent and its answer was lost: it may or may not have happened."""
+    """A commit was sent and its answer was lost: the transaction is committed or rolled back, nobody knows which."""
 
 
 class Unreachable(DatabaseError):
-    """No connection could be made."""
+    """No connection was possible."""
 
 
 class MissingObject(DatabaseError):
-    """A table or column that is not there, or that this login may not see."""
+    """A table or column does not exist, or this login may not see it."""
 
 
 class DuplicateKey(DatabaseError):
-    """The table has another row with the same key; the transaction was rolled back."""
+    """The table already has a row with this key. The transaction was rolled back."""
 
 
 class Locked(TidegateError):
-    """Another run holds the table. The message says who, and since when."""
+    """Another run has the lock of the table. The message says which run, and since when."""
 
 
 class LakeError(TidegateError):
-    """A file or folder of the lake cannot be read or written, or is not what its name says."""
+    """A file or folder of the lake cannot be read or written, or its content does not match its name."""
 
 
 class SparkUnavailable(TidegateError):
@@ -89,45 +89,46 @@ class SparkUnavailable(TidegateError):
 
 
 class DriftStop(TidegateError):
-    """Source and target no longer fit together, and no DDL that loses nothing would mend it."""
+    """The schemas of source and target no longer fit, and no DDL without loss can repair that."""
 
 
 class ForeignTarget(TidegateError):
-    """The ledger in the target was written for another database."""
+    """The ledger in the target belongs to another database: a copy, or a restored backup."""
 
 
 class ValueProblem(TidegateError):
-    """A value that cannot arrive as it left."""
+    """A value cannot be loaded unchanged."""
 
 
 class NotNative(ValueProblem):
-    """A value that the Arrow type of its column cannot hold. `happened` is the column: read it as text instead."""
+    """A value does not fit the Arrow type of its column, such as NaN in a decimal. Read the column as text instead."""
 
     @property
     def column(self) -> str:
+        """Return the name of the column, which is all that the message holds."""
         return self.happened
 
 
 class ProofFailed(TidegateError):
-    """What was written does not equal what was read; the transaction was rolled back."""
+    """The written rows do not equal the rows that were read. The transaction was rolled back."""
 
 
 class RunFailed(TidegateError):
-    """A run ended with failed tables. `report` says what was done before; None after it crossed a process."""
+    """A run ended with failed tables. `report` has the results; None if the error came from another process."""
 
     report: object = None
 
 
-# What several databases say to the same problem.
-REMEDY_FOR_A_KEY = "Look at what the target holds under the same key (`tidegate verify --deep`)."
+# The same remedies for every database.
+REMEDY_FOR_A_KEY = "Look at the rows that the target has under the same key (`tidegate verify --deep`)."
 REMEDY_FOR_A_RULE = (
-    "Let what these rows refer to, or the target's rule asks for, come first: keep both tables in one project; or drop"
-    " the constraint there."
+    "Load the rows that these rows refer to first: keep both tables in one project. Or drop the constraint in the"
+    " target."
 )
-REMEDY_FOR_ALL_ELSE = "Run again when the cause is gone."
+REMEDY_FOR_ALL_ELSE = "Remove the cause, then run again."
 
 
 class Differences(TidegateError):
-    """A check found differences, or rows that should have moved did not."""
+    """A check found differences, or rows that were due did not move."""
 
     exit_code = 3

@@ -1,4 +1,4 @@
-"""The command line as a user meets it: what it prints, what it exits with, what it never prints."""
+"""The command line: what it prints, its exit codes, and what it never prints."""
 
 from __future__ import annotations
 
@@ -59,18 +59,18 @@ def answer(*arguments: str):
 def test_the_whole_day_through_the_command_line(project, spark):
     planned = call("plan")
     assert planned.exit_code == 0
-    assert "land 20240112, 10 rows: new in the source" in planned.stdout
+    assert "extract 20240112, 10 rows: new in the source" in planned.stdout
     assert 'CREATE TABLE "public"."trades"' in planned.stdout
 
     first = call("run")
     assert first.exit_code == 0, first.output
-    assert "run: done, 100 rows landed, 100 loaded" in first.stdout
+    assert "run: done, 100 rows extracted, 100 loaded" in first.stdout
 
     second = call("run")
     assert second.exit_code == 0
     assert "nothing to do" in second.stdout
 
-    assert "trades  in step" in call("status").stdout
+    assert "trades  in sync" in call("status").stdout
     assert "out of scope" in call("explain", "trades").stdout
     described = call("describe", "trades")
     assert (described.exit_code, described.stdout.count("    COBID  ")) == (0, 2), described.output
@@ -107,7 +107,7 @@ def test_differences_exit_with_three_and_are_repaired(project, spark):
 @pytest.mark.spark
 def test_backfill_adopt_forget_and_clean(project, spark):
     assert call("run", "-q").exit_code == 0
-    assert "10 rows landed" in call("backfill", "trades", "--from", "20240102", "--to", "20240102", "-q").stdout
+    assert "10 rows extracted" in call("backfill", "trades", "--from", "20240102", "--to", "20240102", "-q").stdout
     assert call("forget", "trades", "--value", "20240102", "--yes").stdout.strip() == (
         "trades: scope is now from 20240103 and 20240102, without 20240102"
     )
@@ -128,7 +128,10 @@ def test_init_proposes_what_plan_understands(project, database):
     assert "# COBID (integer) is a usual name for a reporting day; an index starts with it" in text
     assert "  currencies:\n" in text
     assert "    kind: static" in text
-    assert "  # contacts:\n  #   # a comment until somebody fills in `business_keys`, what names an entity" in text
+    assert (
+        "  # contacts:\n  #   # a comment until you fill in `business_keys`, the columns that identify an entity"
+        in text
+    )
     planned = call("plan", "-c", "new.yml")
     assert planned.exit_code == 0, planned.output
     assert [table["table"] for table in answer("plan", "-c", "new.yml")["tables"]] == [
@@ -163,7 +166,7 @@ def test_init_does_not_overwrite(project):
         (["nonsense"], 2, "No such command"),
     ],
 )
-def test_wrong_use_is_told_what_to_do(project, arguments, exit_code, says):
+def test_wrong_use_gives_a_remedy(project, arguments, exit_code, says):
     result = call(*arguments)
     assert result.exit_code == exit_code, result.output
     assert says in result.output
@@ -177,7 +180,7 @@ def test_json_is_one_document(project, command):
     assert json.loads(result.stdout)
 
 
-def test_a_table_that_is_not_there_yet_is_described_as_such(project):
+def test_describe_of_a_missing_table_says_so(project):
     result = call("describe", "trades")
     assert result.exit_code == 1
     assert "in the source\n\n  columns\n    column" in result.stdout
@@ -195,7 +198,7 @@ def test_a_table_that_fails_is_named_and_exits_with_one(project):
     result = call("plan")
     assert result.exit_code == 1
     assert "Did you mean public.trades?" in result.output
-    assert "land 20240112" in result.stdout
+    assert "extract 20240112" in result.stdout
 
 
 def test_no_command_prints_a_password(postgres, project, monkeypatch):

@@ -1,4 +1,4 @@
-"""The demo as a person starts it, with few rows, and what it leaves behind looked at by somebody else."""
+"""`tidegate demo` as a user starts it, with few rows; what it leaves is checked without Tidegate."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def start(*words: str | Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
-    return tmp_path_factory.mktemp("told") / "demo"
+    return tmp_path_factory.mktemp("story") / "demo"
 
 
 @pytest.fixture(scope="module")
-def told(folder) -> subprocess.CompletedProcess[str]:
+def story(folder) -> subprocess.CompletedProcess[str]:
     return start("--rows", str(ROWS), "--folder", folder)
 
 
@@ -52,47 +52,51 @@ whole_story = [pytest.mark.spark, pytest.mark.postgres, pytest.mark.slow, pytest
 class TestTheStory:
     pytestmark = whole_story
 
-    def test_it_ends_well_and_its_last_line_is_the_report(self, told, folder):
-        assert told.returncode == 0, told.stdout + told.stderr
-        assert told.stdout.splitlines()[-1] == str(folder / "tidegate-report.html")
+    def test_ends_well_with_the_report_as_last_line(self, story, folder):
+        assert story.returncode == 0, story.stdout + story.stderr
+        assert story.stdout.splitlines()[-1] == str(folder / "tidegate-report.html")
         assert (folder / "tidegate-report.html").read_text().startswith("<!DOCTYPE html>")
 
-    def test_it_proves_that_the_target_equals_the_source_and_asks_for_a_second_opinion(self, told):
+    def test_proves_equality_and_checks_it_without_tidegate(self, story):
         proof = "verify: the target equals the source within its scope (16 values and 2 whole tables, 33,314 rows"
-        assert proof in told.stdout
-        assert "PostgreSQL's own hashes of all 23,055 rows agree" in in_one_line(told.stdout)
+        assert proof in story.stdout
+        assert "PostgreSQL's own hashes of all 23,055 rows agree" in in_one_line(story.stdout)
 
-    def test_a_run_with_nothing_to_do_needs_no_java(self, told):
-        chapter = told.stdout.partition("4  The same again")[2].partition("5  A new business day")[0]
-        assert re.search(r"run: nothing to do \([0-9.]+ s, no Spark\)\n.* start to exit, no java process\n", chapter)
+    def test_nothing_to_do_needs_no_spark(self, story):
+        chapter = story.stdout.partition("4  The same again")[2].partition("5  A new business day")[0]
+        assert re.search(r"run: nothing to do \([0-9.]+ s, no Spark\)\n.* exit, nothing to move, no Spark\n", chapter)
 
-    def test_the_run_is_killed_before_its_end(self, told):
-        chapter = told.stdout.partition("7  A run is killed half-way")[2]
-        left = re.search(r"of 5 days: 5 in the lake, ([0-9]) whole in `uat`, none in part", in_one_line(chapter))
+    def test_says_that_spark_moved_the_rows_of_the_first_run(self, story):
+        chapter = story.stdout.partition("3  The first run")[2].partition("4  The same again")[0]
+        assert re.search(r"\n +[0-9.]+ s from start to exit, rows moved by Spark \(local\[\*\]\)\n", chapter)
+
+    def test_the_run_is_killed_before_its_end(self, story):
+        chapter = story.stdout.partition("7  A run is killed half-way")[2]
+        left = re.search(r"of 5 days: 5 in the lake, ([0-9]) complete in `uat`, none in part", in_one_line(chapter))
         assert "The run was killed." in chapter
         assert int(left[1]) < 5
 
-    def test_the_lake_holds_what_was_made_in_the_source(self, told, folder, made):
+    def test_the_lake_has_the_rows_of_the_source(self, story, folder, made):
         import pyarrow.parquet as pq
 
         files = sorted((folder / "lake" / "organized").glob("cobid_*/*.parquet"))
-        held = Counter(tuple(row.values()) for file in files for row in pq.ParquetFile(file).read().to_pylist())
+        in_lake = Counter(tuple(row.values()) for file in files for row in pq.ParquetFile(file).read().to_pylist())
         rows = made.execute("SELECT * FROM daily_transactions WHERE cobid = ANY(%s)", [IN_SCOPE]).fetchall()
 
         assert len(files) == 16
-        assert held == Counter(rows)
+        assert in_lake == Counter(rows)
 
-    def test_customers_and_currencies_change_with_the_day_and_heal(self, told):
-        new, lost = (told.stdout.partition(title)[2] for title in ("5  A new business day", "6  Somebody deletes"))
+    def test_reference_tables_change_and_heal(self, story):
+        new, lost = (story.stdout.partition(title)[2] for title in ("5  A new business day", "6  Somebody deletes"))
         assert "customers and currencies are equal on both sides" in in_one_line(new)
         assert "load the whole table, 8 rows as generation 3: the target holds 7 of 8 rows" in lost
 
-    def test_flags_that_somebody_set_are_found_and_repaired(self, told):
-        proof = told.stdout.partition("8  The proof")[2]
+    def test_wrong_flags_are_repaired(self, story):
+        proof = story.stdout.partition("8  The proof")[2]
         assert "repair: done" in proof
-        assert "0 versions inserted, 0 changed, 3 superseded" in told.stderr
+        assert "0 versions inserted, 0 changed, 3 superseded" in story.stderr
 
-    def test_neither_the_server_nor_a_password_is_left(self, told, folder):
+    def test_leaves_no_server_and_no_password(self, story, folder):
         assert sorted(path.name for path in folder.iterdir() if path.name[0] != ".") == [
             "lake",
             "tidegate-report.html",
@@ -107,7 +111,7 @@ def test_a_folder_that_no_demo_made_is_left_alone(tmp_path):
     refused = start("--folder", tmp_path)
 
     assert refused.returncode == 2
-    assert refused.stderr.splitlines()[0] == f"{tmp_path} holds files that no demo made."
+    assert refused.stderr.splitlines()[0] == f"{tmp_path} contains files that no demo made."
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
 
 
@@ -129,12 +133,12 @@ main(["demo", "--json"])
 """
 
 
-def test_as_json_it_is_told_on_standard_error_with_what_its_commands_say():
-    told = subprocess.run([sys.executable, "-c", SHORT_STORY], env=ENVIRONMENT, capture_output=True, text=True)
+def test_with_json_the_story_goes_to_standard_error():
+    story = subprocess.run([sys.executable, "-c", SHORT_STORY], env=ENVIRONMENT, capture_output=True, text=True)
 
-    assert told.returncode == 0, told.stderr
-    assert json.loads(told.stdout) == {"report": "report.html", "exit_code": 0}
-    assert told.stderr.splitlines() == ["chapter 1", "run: nothing to do"]
+    assert story.returncode == 0, story.stderr
+    assert json.loads(story.stdout) == {"report": "report.html", "exit_code": 0}
+    assert story.stderr.splitlines() == ["chapter 1", "run: nothing to do"]
 
 
 def test_business_days_leave_weekends_out():

@@ -35,8 +35,8 @@ def test_sql_server_to_sql_server(tmp_path: Path):
         "source": [
             "GRANT SELECT, VIEW DEFINITION ON OBJECT::[sales].[daily] TO [o'neil]",
             "GRANT SELECT, VIEW DEFINITION ON OBJECT::[dbo].[codes] TO [o'neil]",
-            "-- to be sure that no policy or foreign key is hidden from it: GRANT VIEW DEFINITION TO [o'neil]",
-            "-- to copy masked columns as they are: GRANT UNMASK TO [o'neil]",
+            "-- to see every security policy and foreign key: GRANT VIEW DEFINITION TO [o'neil]",
+            "-- to copy masked columns unmasked: GRANT UNMASK TO [o'neil]",
         ],
         "target": [
             "IF SCHEMA_ID(N'tidegate') IS NULL EXEC(N'CREATE SCHEMA [tidegate]')",
@@ -48,8 +48,8 @@ def test_sql_server_to_sql_server(tmp_path: Path):
             "IF OBJECT_ID(N'[dbo].[codes]') IS NOT NULL"
             " GRANT SELECT, INSERT, UPDATE, DELETE, ALTER ON OBJECT::[dbo].[codes] TO [o'neil]"
             " ELSE GRANT SELECT, INSERT, UPDATE, DELETE, ALTER ON SCHEMA::[dbo] TO [o'neil]",
-            "-- to be sure that no policy or foreign key is hidden from it: GRANT VIEW DEFINITION TO [o'neil]",
-            "-- to be told of the room in the log: GRANT VIEW DATABASE STATE TO [o'neil]",
+            "-- to see every security policy and foreign key: GRANT VIEW DEFINITION TO [o'neil]",
+            "-- to see how much space the log has: GRANT VIEW DATABASE STATE TO [o'neil]",
         ],
     }
 

@@ -13,7 +13,7 @@ from tidegate.cli.main import main
 try: main(["plugins"])
 except SystemExit as end: assert not end.code
 import pyarrow
-exec("import pyarrow\\npyarrow.array([1])", {"__name__": "tidegate.rows.test"})
+exec("import pyarrow\\npyarrow.array([1])", {"__name__": "tidegate.hashing.test"})
 assert "pandas" not in sys.modules
 """
 
@@ -27,13 +27,13 @@ assert "pandas" not in sys.modules
     ],
     ids=["whoever imports it", "whoever asks pyarrow for it", "Spark"],
 )
-def test_pandas_is_there_for_whoever_needs_it(code: str):
+def test_pandas_is_importable(code: str):
     done = subprocess.run([sys.executable, "-c", BEGINS + code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize(("arguments", "exit_code"), [(["plugins"], 0), (["run", "--config", "nowhere.yml"], 2)])
-def test_a_process_ends_with_its_exit_code_and_all_that_it_said(arguments: list[str], exit_code: int):
+def test_process_ends_with_exit_code_and_full_output(arguments: list[str], exit_code: int):
     code = (
         "import atexit, sys\n"
         "from tidegate.cli.main import process\n"

@@ -1,4 +1,4 @@
-"""One suite for every server that can be had. What is not here is counted at the end of the run, never left unsaid."""
+"""Fixtures of the conformance tests: every available server. Missing servers are counted and reported."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def server_or_absence(request: pytest.FixtureRequest) -> Iterator[Server | Absen
 
 @pytest.fixture
 def gaps(request: pytest.FixtureRequest) -> Callable[[str], NoReturn]:
-    """Skips the test for this reason, and counts it."""
+    """A function that skips the test for a reason and counts it."""
 
     def skip(why: str) -> NoReturn:
         request.config.stash[GAPS][why] += 1
@@ -67,14 +67,14 @@ def gaps(request: pytest.FixtureRequest) -> Callable[[str], NoReturn]:
 
 @pytest.fixture
 def absent(server_or_absence: Server | Absent, gaps: Callable[[str], NoReturn]) -> None:
-    """Skips the test where the server is absent."""
+    """Skip the test if the server is absent."""
     if isinstance(server_or_absence, Absent):
         gaps(str(server_or_absence))
 
 
 @dataclass
 class Pair:
-    """A source and a target on one server, a witness on each, and names that no other test uses."""
+    """A source and a target on one server, with a witness on each and unique table names."""
 
     server: Server
     source: Witness
@@ -87,7 +87,7 @@ class Pair:
         return f"t{next(self._numbers)}"
 
     def tidegate(self, lake: Path, table: str, spark: object = None, **settings: object) -> Tidegate:
-        """A project of this table, partitioned by `cobid` unless the settings say otherwise."""
+        """Return a project with this table, partitioned by `cobid` unless the settings differ."""
         configured = {"kind": "partition", "partition_column": "cobid", **settings}
         return Tidegate(
             source=self.source.url,
@@ -144,7 +144,7 @@ def server(absent: None, server_or_absence: Server | Absent) -> Server:
 
 @pytest.fixture
 def samples_here(pair: Pair, request: pytest.FixtureRequest):
-    """Keeps the samples that this server can hold; counts the others."""
+    """A function that returns the samples that this server supports and counts the others."""
 
     def kept(samples: tuple[Sample, ...]) -> list[Sample]:
         found = []
@@ -186,7 +186,7 @@ def copies_in_bulk(tds_or_absence: sqlserver.Server | Absent) -> bool:
         return False
     with database_at(tds_or_absence.url).connect("test", read_only=True) as session:
         assert isinstance(session, SqlServerSession)
-        return session.copies_in_bulk
+        return session.can_bulk_copy
 
 
 @pytest.fixture
@@ -196,8 +196,8 @@ def by_bulk_copy(
     tds_or_absence: sqlserver.Server | Absent,
     copies_in_bulk: bool,
 ) -> None:
-    """However few the rows are, which would all be inserted. Where the server has no bulk copy they are, and that is
-    said: of these tests that part is missing."""
+    """Use bulk copies for any number of rows: small loads normally use INSERT. A server without bulk copies is counted
+    as a gap."""
     monkeypatch.setattr(stage, "FEW_ROWS", 0)
     if not isinstance(tds_or_absence, Absent) and not copies_in_bulk:
         request.config.stash[GAPS]["bulk copies: the server has none, rows came by INSERT"] += 1
@@ -215,7 +215,7 @@ NewDatabase = Callable[[str], AbstractContextManager[str]]
 
 @pytest.fixture(scope="session")
 def new_database(request: pytest.FixtureRequest, tds_or_absence: sqlserver.Server | Absent) -> NewDatabase:
-    """Makes the URL of a database of its own on a server of this kind; raises Absent where there is none."""
+    """A function that creates a database on a server of this kind. It raises Absent if there is none."""
 
     @contextmanager
     def made(kind: str) -> Iterator[str]:
@@ -281,8 +281,8 @@ def tds_roads(tds_roads_or_absence: Roads | Absent, gaps: Callable[[str], NoRetu
 
 
 class Roads:
-    """A PostgreSQL and a MySQL or MariaDB server, and perhaps one that speaks TDS, with two databases on each, and what
-    happened between them so far."""
+    """A PostgreSQL server, a MySQL or MariaDB server and optionally a TDS server, with two databases on each, and the
+    outcomes of the copies between them."""
 
     def __init__(
         self,
@@ -327,7 +327,7 @@ class Roads:
         return self._folders.mktemp("lake")
 
     def travellers(self, road: Road, family: str) -> list[Traveller]:
-        """Those of the family that this server has."""
+        """Return the columns of the family that the source server supports."""
         server = {"mysql": self.mysql, "postgresql": self.postgresql, "sqlserver": self.sqlserver}[road.source]
         families, traveller = FROM[road.source]
         # The PostgreSQL of the wheel was built without XML.
@@ -342,7 +342,7 @@ class Roads:
         return [one.without("\0") for one in found] if lacks_nul else found
 
     def happened(self, road: Road, family: str) -> list[Outcome]:
-        """What became of a family on this road; they travel once."""
+        """Return the outcomes of a family between these databases. Each family is copied once."""
         if (road, family) not in self._happened:
             journey = Journey(*self.ends(road), self.lake())
             self._happened[road, family] = journey.travel(self.travellers(road, family))

@@ -1,4 +1,4 @@
-"""Values on their way from one database to another: the real engine moves them, a witness on each side looks on."""
+"""Copy values of every type between databases with the real engine, and compare them by plain drivers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Given = str | bytes | None
 
 @dataclass(frozen=True)
 class Road:
-    """From one kind of database to another."""
+    """A pair of source and target kind."""
 
     source: str
     target: str
@@ -54,7 +54,7 @@ ROADS_OF_SQLSERVER = (
 
 @dataclass(frozen=True)
 class Traveller:
-    """One column of one type: the values that arrive, and those for which the target has no room, with the reason."""
+    """A column of one type: values that arrive, and values that the target cannot store, with the reason."""
 
     type: str
     form: str
@@ -62,7 +62,7 @@ class Traveller:
     never: tuple[tuple[Given, str], ...] = ()
 
     def without(self, character: str) -> Traveller:
-        """Only those without this character in a text."""
+        """Return the column without texts that contain this character."""
         kept = tuple(one for one in self.kept if not (isinstance(one, str) and character in one))
         never = tuple(one for one in self.never if not (isinstance(one[0], str) and character in one[0]))
         return replace(self, kept=kept, never=never)
@@ -70,7 +70,7 @@ class Traveller:
 
 @dataclass
 class Outcome:
-    """What became of a traveller. `wrong` is empty when all is as it must be."""
+    """The result of copying one column. `wrong` lists the unexpected differences."""
 
     type: str
     lake: list[str] = field(default_factory=list)
@@ -80,11 +80,11 @@ class Outcome:
 
 
 class Side(ABC):
-    """A database as its witness sees it. Tables are named by their bare name, and have a `cobid` and an `id` first."""
+    """A database accessed by a witness. Tables have no schema in their name, and `cobid` and `id` come first."""
 
     kind: ClassVar[str]
     truth: ClassVar[str]
-    """How a column of truths is declared."""
+    """The type of a boolean column."""
     url: str
     witness: Any
 
@@ -99,11 +99,11 @@ class Side(ABC):
 
     @abstractmethod
     def values(self, table: str, column: str, form: str) -> dict[object, object]:
-        """What is there, by id."""
+        """Return the stored values of a column by id."""
 
     @abstractmethod
     def declared(self, table: str, column: str) -> str:
-        """The type of the column in the catalog; empty when there is no table."""
+        """Return the type of a column in the catalog, or an empty text if the table does not exist."""
 
     @abstractmethod
     def count(self, table: str, cobid: int) -> int: ...
@@ -181,7 +181,7 @@ class MysqlSide(Side):
 
 
 class SqlServerSide(Side):
-    """SQL Server, or a server that speaks its language, through pymssql."""
+    """SQL Server or a compatible server through pymssql."""
 
     kind = "sqlserver"
     truth = "bit"
@@ -217,7 +217,7 @@ _NUMBERS = count(1)
 
 
 class Journey:
-    """All travellers of one family, each in a column of its own. Where the table fails, each in a table of its own."""
+    """Copies all columns of a family in one table. If that fails, copies each column in its own table."""
 
     def __init__(self, source: Side, target: Side, lake: Path, *, look_again: bool = True) -> None:
         self.source, self.target, self.lake, self.look_again = source, target, lake, look_again
@@ -240,7 +240,7 @@ class Journey:
         )
 
     def _arrive(self, travellers: Sequence[Traveller]) -> list[Outcome]:
-        """Partition 1 has all the values, partition 2 a plain one of each: there the lake needs no text."""
+        """Copy and compare. Partition 1 has all values. Partition 2 has plain values, stored natively in the lake."""
         table, columns = f"t{next(_NUMBERS)}", columns_of(travellers)
         self.source.create(table, columns)
         many = max(len(one.kept) for one in travellers)
@@ -278,7 +278,7 @@ class Journey:
         return list(dict.fromkeys(str(pq.read_schema(path).field(column).type) for path in reversed(files)))
 
     def _have_no_room(self, travellers: Sequence[Traveller], outcomes: list[Outcome]) -> None:
-        """Each such value alone in a partition, with plain neighbours; partition 0 has none."""
+        """Record unsupported values that are not refused. Each is in its own partition beside plain values."""
         columns = columns_of(travellers)
         lone = [(place, value, why) for place, one in enumerate(travellers) for value, why in one.never]
         if not lone:
@@ -307,7 +307,7 @@ class Journey:
                 outcomes[place].refused.append(value)
 
     def _became(self, table: str, column: str, form: str, key: int) -> str:
-        """For a person: what stands there now."""
+        """Return a readable text of the value in the target."""
         try:
             return f"{self.target.values(table, column, form).get(key)!r:.80} stands in the target"
         except Exception as problem:  # a value that its own driver cannot show
@@ -315,20 +315,20 @@ class Journey:
 
 
 def columns_of(travellers: Sequence[Traveller]) -> dict[str, str]:
-    """Each column is called as its type, so that an error must say which one it means."""
+    """Return the columns, named by their type, so that an error message shows the type."""
     names = (f"{place} {one.type}".encode("ascii", "ignore").decode() for place, one in enumerate(travellers))
     return {name[:50].strip(): one.type for name, one in zip(names, travellers, strict=True)}
 
 
 def _not_at_rest(tidegate: Tidegate) -> list[str]:
-    """What a second run would do, and what verify finds."""
+    """Return the steps of a second run and the findings of `verify`, or an empty list."""
     plan, verified = tidegate.plan(), tidegate.verify()
     found = [f"a second run would do {plan}"] if plan.does_something else []
     return found if verified.outcome == "equal" else [*found, f"verify: {verified.findings} {verified.failures}"]
 
 
 def _run(tidegate: Tidegate) -> str:
-    """Why it failed; empty when it did not."""
+    """Run and return the reason of a failure, or an empty text."""
     try:
         outcome = tidegate.run().outcome
     except RunFailed as failed:
@@ -337,7 +337,7 @@ def _run(tidegate: Tidegate) -> str:
 
 
 def _errors(tidegate: Tidegate) -> dict[str, str]:
-    """The error of every value that failed."""
+    """Run and return the error of each failed value."""
     try:
         tidegate.run()
     except RunFailed as failed:
@@ -452,4 +452,4 @@ FROM: dict[str, tuple[dict[str, tuple[Any, ...]], Callable[[Any, str], Traveller
     "postgresql": (postgresql.FAMILIES, from_postgresql),
     "sqlserver": (sqlserver.FAMILIES, from_sqlserver),
 }
-"""Of each kind of source: its families, and how a sample becomes a traveller."""
+"""For each kind of source: its families of types, and the conversion of a sample to a column."""

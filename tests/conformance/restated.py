@@ -1,7 +1,7 @@
-"""Rows that change on their way: they come, are updated through a stage, are written anew, and leave.
+"""Copy rows that are inserted, updated through a staging table, rewritten and deleted, round after round.
 
-The tables of a source are written anew for every round, with other values under the same keys; the real engine brings
-the target in step, and a witness on each side looks at every cell.
+Each round writes the source tables again, with other values for the same keys. The real engine updates the target, and
+plain drivers compare every cell.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _NUMBERS = count(1)
 
 @dataclass(frozen=True)
 class Restated:
-    """A table of travellers. Its rows begin with `cobid`, `id`, which names a row, and what is its own."""
+    """A table with columns of many types. Its rows begin with `cobid`, the key `id` and additional columns."""
 
     travellers: Sequence[Traveller]
     settings: Mapping[str, Any]
     own: Mapping[str, str] = field(default_factory=dict)
-    """Columns that stand before those of the travellers, with their types."""
+    """Additional columns before the tested ones, with their types."""
     name: str = field(default_factory=lambda: f"restated_{next(_NUMBERS)}")
 
     @property
@@ -45,7 +45,7 @@ class Restated:
 
 @dataclass(frozen=True)
 class Rounds:
-    """Tables on their way from one side to another, as often as their rows change."""
+    """Tables that are copied from source to target after each change of their rows."""
 
     source: Side
     target: Side
@@ -67,19 +67,19 @@ class Rounds:
         )
 
     def write(self, rows: Sequence[Rows]) -> None:
-        """From now on the source holds these rows of each table."""
+        """Replace the rows of each table in the source."""
         for table, some in zip(self.tables, rows, strict=True):
             self.source.empty(table.name)
             self.source.insert(table.name, table.types, some)
 
     def run(self) -> list[str]:
-        """What the last load of each table did, or why it could not."""
+        """Run and return the result of the last load of each table, or its error."""
         report = self.tidegate.run(check=False)
         did = {step.table: step.error or step.why for step in report.steps} | dict(report.failures)
         return [did.get(table.name, report.outcome) for table in self.tables]
 
     def unlike(self) -> list[str]:
-        """Cells that are not the same on both sides."""
+        """Return the cells that differ between source and target."""
         return [f"{table.name}: {what}" for table in self.tables for what in self._unlike(table)]
 
     def _unlike(self, table: Restated) -> Iterator[str]:
@@ -93,7 +93,7 @@ class Rounds:
             yield from (f"{column}: {ours[key]!r:.80} became {theirs[key]!r:.80}" for key in unlike[:3])
 
     def _meant(self, table: Restated, column: str, seen: dict[object, object]) -> dict[object, object]:
-        """What only PostgreSQL understands is shown to it, each text once."""
+        """Return the meaning of texts that only PostgreSQL can parse. It parses each text once."""
         if table.forms[column] != "native" or self.target.kind == "postgresql":
             return seen
         assert isinstance(self.source, PostgresqlSide)
@@ -101,17 +101,17 @@ class Rounds:
         return {key: meaning[text] for key, text in seen.items()}
 
     def restless(self) -> list[str]:
-        """What a second run would do, and what verify finds."""
+        """Return the steps of a second run and the findings of `verify`, or an empty list."""
         plan, verified = self.tidegate.plan(), self.tidegate.verify()
         found = [f"a second run would do {plan}"] if plan.does_something or plan.failures else []
         return found if verified.outcome == "equal" else [*found, f"verify: {verified.findings} {verified.failures}"]
 
 
 def cells(travellers: Sequence[Traveller], place: int) -> Cells:
-    """The value of each at this place; after the last comes the first."""
+    """Return the value of each column at this position, starting again after the last."""
     return tuple(one.kept[place % len(one.kept)] for one in travellers)
 
 
 def plain(travellers: Sequence[Traveller]) -> Cells:
-    """A value of each for which its Arrow type has room."""
+    """Return a plain value of each column, which fits its Arrow type."""
     return cells(travellers, 0)

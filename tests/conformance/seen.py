@@ -1,4 +1,4 @@
-"""What a value is, in words of no server: what two witnesses who never met can compare.
+"""Values in a form that does not depend on the server, so that two drivers' results can be compared.
 
 | form    | a value is                                                        |
 | ------- | ----------------------------------------------------------------- |
@@ -16,7 +16,7 @@
 | uuid    | its characters, in small letters                                  |
 | native  | what only PostgreSQL understands: its own binary form of the value|
 
-Plain drivers ask for all of them, never the code under test.
+Plain drivers read all of them, without the code under test.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a database says about its tables: the same questions, and the same answers, on every server."""
+"""What a database reports about its tables: the same questions and answers on every server."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kit import sides
 from tidegate.config.urls import parse_connection
 from tidegate.errors import DatabaseError, MissingObject
 from tidegate.interfaces import Database, Session
-from tidegate.model.columns import Shape
+from tidegate.model.columns import TableSchema
 from tidegate.model.names import TableName
 from tidegate.plugins import database as database_at
 from tidegate.sql.text import Name, sql
@@ -88,8 +88,8 @@ class Catalog:
     def name(self, table: str) -> TableName:
         return TableName(self.database.default_schema, table)
 
-    def shape(self, table: str) -> Shape:
-        return self.session.shapes([self.name(table)])[self.name(table)]
+    def shape(self, table: str) -> TableSchema:
+        return self.session.table_schemas([self.name(table)])[self.name(table)]
 
 
 @pytest.fixture(scope="module", params=sorted(TABLES))
@@ -114,9 +114,10 @@ def catalog(catalog_or_absence: Catalog | Absent, gaps: Callable[[str], NoReturn
     return catalog_or_absence
 
 
-def test_columns_say_what_they_hold(catalog: Catalog):
+def test_columns_report_type_and_properties(catalog: Catalog):
+    """The catalog reports the type, nullability, identity, default and collation of each column."""
     columns = {column.name: column for column in catalog.shape("orders").columns}
-    assert {name: str(column.holds) for name, column in columns.items()} == {
+    assert {name: str(column.logical_type) for name, column in columns.items()} == {
         "id": "int64",
         "cob": "int32",
         "desk": "int32",
@@ -133,14 +134,15 @@ def test_columns_say_what_they_hold(catalog: Catalog):
     assert columns["code"].collation in ("C", "utf8mb4_bin", "Latin1_General_100_BIN2", "bbf_unicode_bin2")
 
 
-def test_keys_indexes_and_who_points_at_whom(catalog: Catalog):
+def test_keys_indexes_and_foreign_keys_are_reported(catalog: Catalog):
+    """The catalog reports keys, indexes, foreign keys in both directions, cascades and triggers."""
     orders = catalog.shape("orders")
     assert orders.primary_key == ("cob", "id")
     assert orders.unique_keys == (("code",),)
     assert ("at", "desk") in orders.indexes
-    assert orders.indexed("cob")
-    assert orders.indexed("code")
-    assert not orders.indexed("desk") or catalog.database.kind == "mysql"  # which makes an index for a foreign key
+    assert orders.has_index_on("cob")
+    assert orders.has_index_on("code")
+    assert not orders.has_index_on("desk") or catalog.database.kind == "mysql"  # which makes an index for a foreign key
     assert [name.rpartition(".")[2] for name in orders.references] == ["desks"]
     assert [name.rpartition(".")[2] for name in orders.referenced_by] == ["fills"]
     assert orders.cascades_to == ()
@@ -148,47 +150,55 @@ def test_keys_indexes_and_who_points_at_whom(catalog: Catalog):
     assert orders.triggers == ("watched",)
 
 
-def test_an_estimate_of_rows(catalog: Catalog, tds_or_absence: object, gaps: Callable[[str], NoReturn]):
+def test_row_estimate_is_reported(catalog: Catalog, tds_or_absence: object, gaps: Callable[[str], NoReturn]):
+    """The catalog's row estimate is within a factor of two."""
     if catalog.database.kind == "sqlserver" and getattr(tds_or_absence, "is_compatible", False):
         gaps("row estimates: a compatible server has them only after a statement that it does not take from us")
     assert 500 <= catalog.shape("desks").row_estimate <= 2000
 
 
-def test_native_partitions(catalog: Catalog):
+def test_native_partitioning_is_reported(catalog: Catalog):
+    """The catalog reports the native partitioning of a table."""
     assert catalog.shape("desks").partitioned_by == ""
     assert catalog.shape("parts").partitioned_by.upper().startswith("RANGE ")
     assert "cob" in catalog.shape("parts").partitioned_by
 
 
-def test_case_is_settled_leniently_and_what_is_not_there_is_left_out(catalog: Catalog):
+def test_names_match_case_insensitively(catalog: Catalog):
+    """A table is found by its name in another case, and a missing table is left out of the result."""
     asked = [catalog.name(name) for name in ("mixed", "MIXED", "Mixed", "nowhere", "odd 🙂 'name`\"")]
-    found = catalog.session.shapes(asked)
+    found = catalog.session.table_schemas(asked)
     assert {name.name: shape.name.name for name, shape in found.items()} == dict.fromkeys(
         ("mixed", "MIXED", "Mixed"), "Mixed"
     )
 
 
-def test_every_table_of_the_user_is_listed(catalog: Catalog):
+def test_user_tables_are_listed(catalog: Catalog):
+    """The list of tables contains every table of the user and no system table."""
     assert {name.name for name in catalog.session.tables()} == {"desks", "orders", "fills", "lunches", "parts", "Mixed"}
 
 
-def test_a_source_session_cannot_write(catalog: Catalog):
+def test_source_session_cannot_write(catalog: Catalog):
+    """A read-only session refuses a DELETE."""
     with pytest.raises(DatabaseError, match=r"(?i)read.only"):
         catalog.session.execute(sql("DELETE FROM {table}", table=Name.of(catalog.name("desks"))))
 
 
-def test_what_a_query_of_the_user_does_to_a_source_is_undone_or_refused(catalog: Catalog):
+def test_user_query_cannot_change_the_source(catalog: Catalog):
+    """When a user's query contains writing statements, they are refused or rolled back."""
     with suppress(DatabaseError):
-        catalog.session.texts_of_user("DELETE FROM lunches; INSERT INTO lunches VALUES (1); SELECT 1")
+        catalog.session.query_user_sql("DELETE FROM lunches; INSERT INTO lunches VALUES (1); SELECT 1")
     assert sides.ask(catalog.url, "SELECT count(*) FROM lunches") == [(0,)]
 
 
-def test_what_is_missing_is_told_from_what_is_forbidden(catalog: Catalog):
+def test_missing_table_raises_missing_object(catalog: Catalog):
+    """A query on a missing table raises `MissingObject`, not a general error."""
     with pytest.raises(MissingObject):
         catalog.session.query(sql("SELECT 1 FROM {table}", table=Name.of(catalog.name("nowhere"))))
 
 
-def test_two_databases_are_two_and_one_stays_one(catalog: Catalog, new_database: NewDatabase):
+def test_database_identity_is_stable_and_unique(catalog: Catalog, new_database: NewDatabase):
+    """Two sessions of one database have the same identity, and two databases have different ones."""
     with catalog.database.connect("again") as again:
         assert again.identity() == catalog.session.identity()
     with new_database(catalog.database.kind) as other, database_at(parse_connection(other)).connect("other") as session:

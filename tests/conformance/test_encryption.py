@@ -1,4 +1,4 @@
-"""TLS to MySQL and MariaDB: each mode against a server with a certificate of an authority that nobody knows."""
+"""TLS to MySQL and MariaDB: each mode against a server whose certificate authority is unknown."""
 
 from __future__ import annotations
 
@@ -65,24 +65,27 @@ def cipher(url: str) -> str:
         ("?ssl_mode=verify_ca&ssl_ca={authority}", True),
     ],
 )
-def test_a_mode_that_the_server_satisfies(encrypted: str, folder: Path, options: str, is_encrypted: bool):
+def test_supported_tls_modes_connect(encrypted: str, folder: Path, options: str, is_encrypted: bool):
+    """Each `ssl_mode` that the server satisfies connects, encrypted or not as the mode asks."""
     assert bool(cipher(encrypted + options.format(authority=folder / "authority.pem"))) is is_encrypted
 
 
-def test_the_name_is_checked_too(encrypted: str, folder: Path):
-    """The certificate is for `localhost`, not for its address; this server's login is for the address alone."""
+def test_host_name_is_verified(encrypted: str, folder: Path):
+    """The certificate is for `localhost`, not for its address, so `verify_identity` refuses the address."""
     with pytest.raises(Unreachable, match=r"(?i)certificate|hostname|address"):
         cipher(f"{encrypted}?ssl_mode=verify_identity&ssl_ca={folder / 'authority.pem'}")
 
 
 @pytest.mark.parametrize("mode", ["verify_ca", "verify_identity"])
-def test_an_unknown_authority_is_never_trusted_in_silence(encrypted: str, mode: str):
+def test_unknown_authority_is_refused(encrypted: str, mode: str):
+    """Without `ssl_ca`, an unknown authority is refused and the remedy names the setting."""
     with pytest.raises(Unreachable) as told:
         cipher(f"{encrypted}?ssl_mode={mode}")
     assert "ssl_ca" in told.value.remedy
 
 
-def test_a_server_without_tls_is_refused_where_it_is_required(mariadb: MariaDb):
+def test_server_without_tls_is_refused(mariadb: MariaDb):
+    """When `ssl_mode=required` and the server has no TLS, the connection is refused."""
     with mariadb.database() as url, pytest.raises(Unreachable) as told:
         cipher(f"{url}?ssl_mode=required")
     assert "ssl_mode" in told.value.remedy

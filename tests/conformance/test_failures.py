@@ -1,4 +1,4 @@
-"""What goes wrong on a server becomes one of our errors, and which one decides what may be repeated."""
+"""Server errors become Tidegate errors, and their class decides what may be retried."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tidegate.errors import DatabaseError, DuplicateKey, OutcomeUnknown, Transie
 from tidegate.interfaces import BatchSize, Database, ReadRequest, Session
 from tidegate.model.names import TableName
 from tidegate.plugins import database as database_at
-from tidegate.spark.worker import Sessions
+from tidegate.spark.worker import SessionCache
 from tidegate.sql.text import Literal, Name, sql
 
 pytestmark = [pytest.mark.postgres, pytest.mark.mysql]
@@ -62,7 +62,7 @@ class Place:
         return self.stack.enter_context(self.database.connect("test", **options))  # type: ignore[arg-type]
 
     def end(self, session: Session) -> None:
-        number = session.texts_of_user(NUMBER[self.kind])[0]
+        number = session.query_user_sql(NUMBER[self.kind])[0]
         sides.do(self.url, END[self.kind].format(int(str(number))))
 
 
@@ -81,7 +81,8 @@ def place(
             yield Place(url, database_at(parse_connection(url)), stack)
 
 
-def test_a_wrong_password_says_what_to_check_and_not_the_password(place: Place):
+def test_wrong_password_is_not_shown(place: Place):
+    """A wrong password raises `Unreachable` with a remedy, and the message does not contain it."""
     wrong = database_at(replace(place.database.connection, password="not-the-secret", user="somebody"))
     with pytest.raises(Unreachable) as told:
         wrong.connect("test")
@@ -89,7 +90,8 @@ def test_a_wrong_password_says_what_to_check_and_not_the_password(place: Place):
     assert "not-the-secret" not in str(told.value)
 
 
-def test_a_server_that_is_away(place: Place):
+def test_unreachable_server_is_reported(place: Place):
+    """When nothing listens at the port, connecting raises `Unreachable`."""
     away = replace(place.database.connection, port=1)
     if place.kind == "sqlserver":  # whose driver tries again as long as it may
         away = replace(away, options=(*away.options, ("login_timeout", "2")))
@@ -97,13 +99,15 @@ def test_a_server_that_is_away(place: Place):
         database_at(away).connect("test")
 
 
-def test_a_database_that_is_not_there(place: Place):
+def test_missing_database_is_reported(place: Place):
+    """When the database does not exist, connecting raises `Unreachable` and says to check its name."""
     with pytest.raises(Unreachable) as told:
         database_at(replace(place.database.connection, database="nowhere")).connect("test")
     assert "name of the database" in told.value.remedy
 
 
-def test_a_connection_that_was_ended_may_be_tried_again(place: Place):
+def test_closed_connection_is_transient(place: Place):
+    """When the server closes a session, the next query raises `Transient`."""
     session = place.connect()
     place.end(session)
     with pytest.raises(Transient):
@@ -111,7 +115,8 @@ def test_a_connection_that_was_ended_may_be_tried_again(place: Place):
     assert not session.is_open
 
 
-def test_a_connection_that_is_lost_while_rows_are_read_may_be_tried_again(place: Place):
+def test_connection_lost_while_reading_is_transient(place: Place):
+    """When the server closes a session while rows are read, reading raises `Transient` and never ends early."""
     wide = "INSERT INTO t SELECT id + 10, n FROM t"
     sides.do(place.url, "ALTER TABLE t ADD filler varchar(8000)")
     sides.do(place.url, "UPDATE t SET filler = %s", "x" * 8000)
@@ -119,8 +124,8 @@ def test_a_connection_that_is_lost_while_rows_are_read_may_be_tried_again(place:
         sides.do(place.url, wide.replace("n FROM", "n, filler FROM").replace("10", str(10 * 2**number)))
     session = place.connect()
     name = TableName(place.database.default_schema, "t")
-    batches = session.read(ReadRequest(name, session.shapes([name])[name].columns, batch=BatchSize(rows=10)))
-    ended = session.texts_of_user(NUMBER[place.kind])[0]
+    batches = session.read(ReadRequest(name, session.table_schemas([name])[name].columns, batch=BatchSize(rows=10)))
+    ended = session.query_user_sql(NUMBER[place.kind])[0]
     next(batches)
     sides.do(place.url, END[place.kind].format(int(str(ended))))
 
@@ -128,7 +133,8 @@ def test_a_connection_that_is_lost_while_rows_are_read_may_be_tried_again(place:
         list(batches)
 
 
-def test_a_commit_without_an_answer_is_unknown(place: Place):
+def test_commit_without_answer_is_unknown(place: Place):
+    """When the session ends before a commit is answered, `OutcomeUnknown` is raised."""
     session = place.connect()
 
     def commit() -> None:
@@ -141,7 +147,8 @@ def test_a_commit_without_an_answer_is_unknown(place: Place):
     assert sides.ask(place.url, "SELECT n FROM t WHERE id = 1") == [(0,)]
 
 
-def test_a_deadlock_may_be_tried_again(place: Place):
+def test_deadlock_is_transient(place: Place):
+    """When two transactions deadlock, one commits and the other raises `Transient`."""
     outcomes: list[type[BaseException] | None] = []
     both = threading.Barrier(2)
 
@@ -167,18 +174,18 @@ def _touch(place: Place, session: Session, number: int) -> None:
     session.execute(sql("UPDATE {t} SET n = n + 1 WHERE id = {id}", t=place.table, id=Literal(number)))
 
 
-def test_a_query_that_takes_too_long_names_the_setting(
-    place: Place, tds_or_absence: object, gaps: Callable[[str], NoReturn]
-):
+def test_query_timeout_names_the_setting(place: Place, tds_or_absence: object, gaps: Callable[[str], NoReturn]):
+    """When a query exceeds `query_timeout`, the remedy names the setting."""
     if place.kind == "sqlserver" and getattr(tds_or_absence, "is_compatible", False):
         gaps("query timeouts: a compatible server goes on with a query that the driver gave up")
     session = place.connect(query_timeout=0.3)
     with pytest.raises(DatabaseError) as told:
-        session.texts_of_user(FOREVER[place.kind])
+        session.query_user_sql(FOREVER[place.kind])
     assert "query_timeout" in told.value.remedy
 
 
-def test_a_duplicate_key_does_not_show_the_row(place: Place):
+def test_duplicate_key_error_hides_the_row(place: Place):
+    """A duplicate key raises a final error whose message shows no value."""
     session = place.connect()
     with pytest.raises(DatabaseError) as told:
         session.execute(sql("INSERT INTO {t} VALUES (1, 4711)", t=place.table))
@@ -187,7 +194,8 @@ def test_a_duplicate_key_does_not_show_the_row(place: Place):
     assert "4711" not in str(told.value)
 
 
-def test_an_error_rolls_the_transaction_back_and_the_session_goes_on(place: Place):
+def test_error_rolls_back_and_session_continues(place: Place):
+    """When a statement fails, its transaction is rolled back and the session can be used again."""
     session = place.connect()
 
     def fail() -> None:
@@ -202,7 +210,8 @@ def test_an_error_rolls_the_transaction_back_and_the_session_goes_on(place: Plac
     assert sides.ask(place.url, "SELECT n FROM t ORDER BY id") == [(0,), (7,)]
 
 
-def test_a_lock_lives_as_long_as_its_session(place: Place):
+def test_session_lock_ends_with_its_session(place: Place):
+    """A session lock survives transactions and is released when its session closes."""
     first, second = place.connect(), place.connect()
     assert first.try_lock("tidegate table t")
     assert not second.try_lock("tidegate table t")
@@ -214,7 +223,8 @@ def test_a_lock_lives_as_long_as_its_session(place: Place):
     _eventually(lambda: second.try_lock("tidegate table t"))
 
 
-def test_a_lock_of_a_transaction_ends_with_it(place: Place):
+def test_transaction_lock_ends_with_its_transaction(place: Place):
+    """A transaction lock makes a second transaction wait until the first one ends."""
     first, second = place.connect(), place.connect()
     order: list[str] = []
 
@@ -237,19 +247,20 @@ def _eventually(happens: Callable[[], bool]) -> None:
     wait_until(happens, "it happens")
 
 
-# Sessions that one slice leaves to the next
+# Pooled sessions
 
 
 @pytest.fixture
-def sessions(place: Place) -> Iterator[Sessions]:
-    with closing(Sessions()) as found:
+def sessions(place: Place) -> Iterator[SessionCache]:
+    with closing(SessionCache()) as found:
         yield found
 
 
-def test_a_session_that_is_used_again_sees_what_came_meanwhile(place: Place, sessions: Sessions):
+def test_reused_session_sees_new_rows(place: Place, sessions: SessionCache):
+    """A pooled session that is used again starts a new snapshot and sees rows that were added since."""
     seen, used = [], []
     for _ in range(3):
-        with sessions.session(place.database, "land", read_only=True) as session:
+        with sessions.session(place.database, "extract", read_only=True) as session:
             session.export_snapshot()
             seen.append(session.query(sql("SELECT COUNT(*) FROM {t}", t=place.table))[0][0])
             used.append(session)
@@ -258,7 +269,8 @@ def test_a_session_that_is_used_again_sees_what_came_meanwhile(place: Place, ses
     assert used[0] is used[1] is used[2]
 
 
-def test_a_session_whose_user_failed_is_used_by_nobody_else(place: Place, sessions: Sessions):
+def test_failed_session_is_not_reused(place: Place, sessions: SessionCache):
+    """When the user of a pooled session fails, that session is closed and its open transaction is rolled back."""
     used = []
 
     def fail_half_way() -> None:
@@ -275,7 +287,8 @@ def test_a_session_whose_user_failed_is_used_by_nobody_else(place: Place, sessio
         assert second.query(sql("SELECT COUNT(*) FROM {t}", t=place.table)) == [(2,)]
 
 
-def test_what_was_done_stands_when_the_session_is_lost_afterwards(place: Place, sessions: Sessions):
+def test_lost_session_keeps_committed_work(place: Place, sessions: SessionCache):
+    """When a session is lost after its commit, the committed rows stay and the next session works."""
     with sessions.session(place.database, "load") as session:
         with session.transaction():
             session.execute(sql("DELETE FROM {t} WHERE id = 1", t=place.table))
@@ -285,8 +298,9 @@ def test_what_was_done_stands_when_the_session_is_lost_afterwards(place: Place, 
         assert session.query(sql("SELECT COUNT(*) FROM {t}", t=place.table)) == [(1,)]
 
 
-def test_sessions_are_closed_in_the_end(place: Place):
-    sessions = Sessions()
+def test_session_pool_closes_its_sessions(place: Place):
+    """Closing the pool closes its sessions."""
+    sessions = SessionCache()
     with sessions.session(place.database, "load") as session:
         pass
     sessions.close()

@@ -1,4 +1,4 @@
-"""Names, partition values and random values that nobody would choose, between PostgreSQL and MySQL or MariaDB."""
+"""Unusual names, partition values and random values between PostgreSQL and MySQL or MariaDB."""
 
 from __future__ import annotations
 
@@ -149,7 +149,8 @@ def pass_whole_way(roads: Roads, road: Road, tables: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("road", ACROSS, ids=str)
-def test_hostile_names_of_tables_and_columns_pass_the_whole_way(road: Road, roads: Roads):
+def test_hostile_names_survive(road: Road, roads: Roads):
+    """Tables and columns with quotes, spaces, slashes or reserved words are copied, and a second run does nothing."""
     pass_whole_way(roads, road, dict(zip(HOSTILE, [*HOSTILE[1:], HOSTILE[0]], strict=True)))
 
 
@@ -164,7 +165,9 @@ def is_name(name: str) -> bool:
 
 
 @pytest.mark.parametrize("road", ACROSS, ids=str)
-def test_any_names_pass_the_whole_way(road: Road, roads: Roads):
+def test_random_names_survive(road: Road, roads: Roads):
+    """Tables and columns with random names are copied, and a second run does nothing."""
+
     @settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
     @given(st.dictionaries(NAMES.filter(is_name), NAMES.filter(is_name), min_size=4, max_size=4))
     def pass_(tables: dict[str, str]) -> None:
@@ -187,8 +190,8 @@ def test_any_names_pass_the_whole_way(road: Road, roads: Roads):
     ],
     ids=repr,
 )
-def test_a_name_that_the_target_cannot_have_is_refused(road: Road, columns: list[str], roads: Roads):
-    """Servers cut long names, and some call two spellings one name: no other name must take their place."""
+def test_unsupported_target_names_are_refused(road: Road, columns: list[str], roads: Roads):
+    """Servers cut long names and some treat two spellings as one name. Such a name is refused instead of changed."""
     source, target = roads.ends(road)
     table = "no_such_name"
     for side in (source, target):
@@ -207,7 +210,8 @@ def test_a_name_that_the_target_cannot_have_is_refused(road: Road, columns: list
 
 @pytest.mark.parametrize("column", ["it's", "a 'b' c", 'say "hi"', "back`tick", "100% {}"])
 @pytest.mark.parametrize("road", [Road("mysql", "postgresql"), Road("postgresql", "mysql")], ids=str)
-def test_a_refusal_says_the_name_of_its_column_whatever_it_is(road: Road, column: str, roads: Roads):
+def test_refusal_names_a_hostile_column(road: Road, column: str, roads: Roads):
+    """When a value is refused, the message contains the column's name, whatever characters it has."""
     source, target = roads.ends(road)
     table = "refused"
     for side in (source, target):
@@ -255,9 +259,10 @@ COLLATIONS = {"utf8mb4_general_ci": True, "utf8mb4_unicode_ci": False, "utf8mb4_
 
 @pytest.mark.parametrize(("collation", "indexed"), COLLATIONS.items())
 @pytest.mark.parametrize("target", ["mysql", "postgresql"])
-def test_texts_that_a_collation_calls_equal_are_partitions_of_their_own(
+def test_collation_equal_texts_are_separate_values(
     target: str, collation: str, indexed: bool, roads: Roads, gaps: Callable[[str], NoReturn]
 ):
+    """Texts that the source's collation treats as equal are separate partition values, with and without an index."""
     if "nopad" in collation and "MariaDB" not in roads.mysql.version:
         gaps(f"{collation}: only MariaDB has it")
     road = Road("mysql", target)
@@ -273,7 +278,8 @@ def test_texts_that_a_collation_calls_equal_are_partitions_of_their_own(
     each_is_its_own(roads, road, table)
 
 
-def test_texts_of_postgresql_that_mysql_may_call_equal_are_partitions_of_their_own(roads: Roads):
+def test_mysql_equal_texts_are_separate_values(roads: Roads):
+    """Texts of PostgreSQL that MySQL treats as equal are separate partition values."""
     road, table = Road("postgresql", "mysql"), "by_text"
     source, target = roads.ends(road)
     for side in (source, target):
@@ -304,8 +310,8 @@ def each_is_its_own(roads: Roads, road: Road, table: str, alike: Sequence[str] =
 # Literals
 
 
-def test_any_text_is_one_literal_of_mysql(roads: Roads):
-    """What we write into a statement is what the server reads, in a session of ours."""
+def test_random_text_survives_as_mysql_literal(roads: Roads):
+    """Any text that is written into a statement as a literal or a name is read by MySQL as the same text."""
     ours = database(parse_connection(roads.side("mysql", "target").url, Variables({}), "test"))
     texts = st.text(CHARACTERS, max_size=40) | st.text("\\'\"`%;-#\n\x1a ", max_size=12)
 
@@ -413,7 +419,8 @@ RANDOM = {"mysql": MYSQL_VALUES, "postgresql": POSTGRESQL_VALUES}
 
 
 @pytest.mark.parametrize("road", ACROSS, ids=str)
-def test_any_values_of_every_type_arrive_as_they_left(road: Road, roads: Roads):
+def test_random_values_of_every_type_survive(road: Road, roads: Roads):
+    """Random values of every type arrive unchanged."""
     kinds = RANDOM[road.source]
     rows = 12
 
@@ -432,12 +439,11 @@ def test_any_values_of_every_type_arrive_as_they_left(road: Road, roads: Roads):
     arrive()
 
 
-# Servers that are set otherwise
+# Servers with other settings
 
 
-def test_a_server_whose_sessions_begin_without_autocommit_is_read_and_written(
-    roads: Roads, gaps: Callable[[str], NoReturn]
-):
+def test_server_without_autocommit_is_supported(roads: Roads, gaps: Callable[[str], NoReturn]):
+    """A server whose sessions start with `autocommit = 0` works as source and target."""
     if roads.mysql.name != EMBEDDED:
         gaps("autocommit = 0: only a server of our own may be set so")
     road = Road("mysql", "mysql")

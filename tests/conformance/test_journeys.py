@@ -1,6 +1,6 @@
-"""Every value of every type between PostgreSQL and MySQL or MariaDB: moved by the real engine, compared by witnesses.
+"""Every value of every type between PostgreSQL and MySQL or MariaDB, compared by plain drivers.
 
-A value arrives as it left, or it is refused with the name of its column and nothing of its partition is written.
+A value arrives unchanged, or it is refused with its column's name and nothing of its partition is written.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ A gap is strict: a type that travels after all fails the test until it leaves th
 
 
 @pytest.mark.parametrize(("road", "family"), WAYS, ids=lambda part: str(part))
-def test_every_value_arrives_or_is_refused_by_name(
-    road: Road, family: str, roads: Roads, gaps: Callable[[str], NoReturn]
-):
+def test_every_value_arrives_or_is_refused(road: Road, family: str, roads: Roads, gaps: Callable[[str], NoReturn]):
+    """Each value of each type arrives unchanged or is refused with its column's name. Known gaps are listed in
+    `GAPS`."""
     if not roads.travellers(road, family):
         gaps(f"{family}: none of its types is on the server that {road} begins at")
 
@@ -57,10 +57,8 @@ def no_local_infile(roads: Roads) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("source", [pytest.param("mysql", marks=pytest.mark.thorough), "postgresql"])
-def test_a_server_that_forbids_load_data_gets_the_same_values(
-    source: str, roads: Roads, gaps: Callable[[str], NoReturn]
-):
-    """Every family but those whose types have their gaps above."""
+def test_every_value_arrives_without_load_data(source: str, roads: Roads, gaps: Callable[[str], NoReturn]):
+    """On a server that forbids LOAD DATA LOCAL, INSERT loads the same values. Families with known gaps are left out."""
     if roads.mysql.name != EMBEDDED:
         gaps("INSERT in place of LOAD DATA LOCAL: only a server of our own may be set so")
     road = Road(source, "mysql")
@@ -77,11 +75,11 @@ def test_a_server_that_forbids_load_data_gets_the_same_values(
     assert wrong == {}
 
 
-# The page
+# The page of types
 
 
-def test_the_page_of_types_says_what_happened(roads: Roads, gaps: Callable[[str], NoReturn]):
-    """`make golden` writes it."""
+def test_types_page_is_up_to_date(roads: Roads, gaps: Callable[[str], NoReturn]):
+    """`docs/types.md` equals the page that is generated from these results. `make golden` writes it."""
     if roads.mysql.name != EMBEDDED:
         gaps("docs/types.md: it tells of the embedded server alone")
     if f"{_line(roads)}," not in PAGE.read_text() and not os.environ.get("TIDEGATE_UPDATE_GOLDEN"):

@@ -1,4 +1,4 @@
-"""Names and partition values that nobody would choose: in statements, in the ledger and as files of the lake."""
+"""Unusual names and partition values in statements, in the ledger and as files of the lake."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
-from datetime import timezone
+from datetime import UTC
 from pathlib import Path
 
 import psycopg
@@ -120,7 +120,9 @@ def steps(report: RunReport) -> list[str]:
 # Names
 
 
-def test_hostile_names_of_schemas_tables_and_columns_pass_the_whole_way(pair: Pair, tmp_path: Path):
+def test_hostile_names_survive(pair: Pair, tmp_path: Path):
+    """Schemas, tables and columns with quotes, spaces, slashes or reserved words are copied, and files stay in the
+    lake."""
     turned = [HOSTILE[place:] + HOSTILE[:place] for place in (0, 1, 2)]
     tables = [Odd(*names) for names in zip(*turned, strict=True)]
     fill(pair, tables)
@@ -140,7 +142,9 @@ NAMES = st.text(
 ) | st.text("ab\"'.%{}[]/\\_~ ", min_size=1, max_size=12)
 
 
-def test_any_names_pass_the_whole_way(pair: Pair, tmp_path_factory: pytest.TempPathFactory):
+def test_random_names_survive(pair: Pair, tmp_path_factory: pytest.TempPathFactory):
+    """Schemas, tables and columns with random names are copied, and a second run does nothing."""
+
     @settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     @given(
         st.lists(
@@ -180,7 +184,8 @@ def test_any_names_pass_the_whole_way(pair: Pair, tmp_path_factory: pytest.TempP
     ],
     ids=["case", "dots", "slashes", "folders", "underscores", "endless", "accents"],
 )
-def test_names_that_look_alike_stay_apart(tables: list[Odd], pair: Pair, tmp_path: Path):
+def test_similar_names_stay_separate(tables: list[Odd], pair: Pair, tmp_path: Path):
+    """Tables whose names differ in case, dots, slashes or accents get separate files and rows."""
     fill(pair, tables)
 
     report = project(pair, tmp_path, tables).run()
@@ -191,24 +196,27 @@ def test_names_that_look_alike_stay_apart(tables: list[Odd], pair: Pair, tmp_pat
     drop(pair, tables)
 
 
-def test_a_name_may_hold_the_beginning_of_a_variable_twice(pair: Pair, tmp_path: Path):
+def test_escaped_variable_syntax_in_a_name(pair: Pair, tmp_path: Path):
+    """A name that contains `${` several times works when it is escaped in the configuration."""
     tables = [Odd("s6", "${a ${b", "c")]
     fill(pair, tables)
     project(pair, tmp_path, tables).run()
     assert unequal(pair, tables) == []
 
 
-def test_a_name_in_another_case_is_found_when_only_one_table_can_be_meant(pair: Pair, tmp_path: Path):
+def test_name_in_another_case_is_found(pair: Pair, tmp_path: Path):
+    """A configured name in another case is used when exactly one table matches."""
     table = pair.name()
     pair.source.create(public(table.upper()), {"CobId": "integer"})
     pair.source.insert(public(table.upper()), {"CobId": "integer"}, [["1"]])
 
     report = pair.tidegate(tmp_path, table, partition_column="cobid").run()
 
-    assert steps(report) == ["change schema ", "land 1", "load 1"]
+    assert steps(report) == ["change schema ", "extract 1", "load 1"]
 
 
-def test_of_two_names_in_another_case_neither_is_chosen(pair: Pair, tmp_path: Path):
+def test_ambiguous_case_is_refused(pair: Pair, tmp_path: Path):
+    """When two tables match a name in another case, neither is used and the plan fails."""
     table = pair.name()
     pair.source.create(public(f"{table}_X"), {"cobid": "integer"})
     pair.source.create(public(f"{table.upper()}_x"), {"cobid": "integer"})
@@ -218,10 +226,8 @@ def test_of_two_names_in_another_case_neither_is_chosen(pair: Pair, tmp_path: Pa
     assert problem.startswith(f"{table}_x: the source has no table public.{table}_x")
 
 
-def test_letters_beyond_ascii_are_found_whatever_the_collation_of_the_database(
-    server: Server, gaps: Callable[[str], None], tmp_path: Path
-):
-    """A database may fold É to é; a name never is."""
+def test_names_ignore_the_database_collation(server: Server, gaps: Callable[[str], None], tmp_path: Path):
+    """A database may fold É to é. Names with these letters are still separate tables."""
     builtin = "LOCALE_PROVIDER builtin BUILTIN_LOCALE 'C.UTF-8' TEMPLATE template0"
     options = builtin if server.version >= 17 else "LC_COLLATE 'C.UTF-8' LC_CTYPE 'C.UTF-8' TEMPLATE template0"
     with ExitStack() as stack:
@@ -329,8 +335,8 @@ def of_kinds(pair: Pair, lake: Path, by_kind: dict[str, str], **settings: object
     )
 
 
-def test_values_of_any_kind_are_told_apart_by_everybody(pair: Pair, by_kind: dict[str, str], tmp_path: Path):
-    """Source, target, ledger and file names must mean the same value, run after run, with an index and without."""
+def test_partition_values_of_every_type_are_distinct(pair: Pair, by_kind: dict[str, str], tmp_path: Path):
+    """Source, target, ledger and file names agree on each partition value, run after run, with and without an index."""
     tidegate = of_kinds(pair, tmp_path, by_kind, initial_load_count=100, look_back=100)
 
     first = tidegate.run()
@@ -350,7 +356,8 @@ def test_values_of_any_kind_are_told_apart_by_everybody(pair: Pair, by_kind: dic
     assert tidegate.verify().outcome == "equal"
 
 
-def test_the_newest_value_is_the_last_in_the_order_of_its_kind(pair: Pair, by_kind: dict[str, str], tmp_path: Path):
+def test_newest_value_follows_the_type_order(pair: Pair, by_kind: dict[str, str], tmp_path: Path):
+    """The newest partition value is the greatest one in the order of its type."""
     plan = of_kinds(pair, tmp_path, by_kind, initial_load_count=1).plan()
 
     floors = {one.table.removeprefix("by "): str(one.scope.floor) for one in plan.tables}
@@ -371,12 +378,13 @@ RANDOM: dict[str, st.SearchStrategy[str]] = {
     "character varying": TEXTS | st.text("ab/\\.%~_ ", max_size=6),
     "date": st.dates().map(str),
     "timestamp without time zone": st.datetimes().map(str),
-    "timestamp with time zone": st.datetimes(timezones=st.just(timezone.utc)).map(str),
+    "timestamp with time zone": st.datetimes(timezones=st.just(UTC)).map(str),
     "uuid": st.uuids().map(str),
 }
 
 
-def test_any_value_of_a_kind_can_be_a_partition_value(pair: Pair, tmp_path_factory: pytest.TempPathFactory):
+def test_random_partition_values_survive(pair: Pair, tmp_path_factory: pytest.TempPathFactory):
+    """Random partition values of each type are loaded, and a second run does nothing."""
     by_kind = {kind: pair.name() for kind in RANDOM}
     for kind, table in by_kind.items():
         pair.source.create(public(table), {"cobid": kind})
@@ -399,8 +407,8 @@ def test_any_value_of_a_kind_can_be_a_partition_value(pair: Pair, tmp_path_facto
     travel()
 
 
-def test_a_number_that_is_spelled_anew_is_still_the_same_value(pair: Pair, tmp_path: Path):
-    """`numeric` keeps the zeros that somebody wrote; 1.5 and 1.50 are one value, also in the ledger and the lake."""
+def test_equal_decimals_are_one_partition_value(pair: Pair, tmp_path: Path):
+    """`numeric` keeps trailing zeros. 1.5 and 1.50 are one partition value, also in the ledger and the lake."""
     table, columns = pair.name(), {"cobid": "numeric", "id": "integer"}
     pair.source.create(public(table), columns)
     pair.source.insert(public(table), columns, [["1.5", "1"], ["1.50", "2"]])
@@ -410,13 +418,14 @@ def test_a_number_that_is_spelled_anew_is_still_the_same_value(pair: Pair, tmp_p
     pair.source.do(f"UPDATE {table} SET cobid = 1.500, id = id + 1; INSERT INTO {table} VALUES (1.50000, 9)")  # noqa: S608
     second = tidegate.run()
 
-    assert steps(first)[1:] == ["land 1.5", "load 1.5"]
-    assert steps(second) == ["land 1.5", "load 1.5"]
+    assert steps(first)[1:] == ["extract 1.5", "load 1.5"]
+    assert steps(second) == ["extract 1.5", "load 1.5"]
     assert len(list(tmp_path.rglob("*.parquet"))) == 1
     assert differences(pair.source, pair.target, public(table), columns) == []
 
 
-def test_rows_without_a_partition_value_are_counted_and_left(pair: Pair, tmp_path: Path):
+def test_null_partition_values_are_reported(pair: Pair, tmp_path: Path):
+    """Rows with a null partition value are counted in the report and not copied."""
     table, columns = pair.name(), {"cobid": "integer", "id": "integer"}
     pair.source.create(public(table), columns)
     pair.source.insert(public(table), columns, [["1", "1"], [None, "2"], [None, "3"]])
@@ -432,7 +441,8 @@ def refused(tidegate: Tidegate) -> str:
     return problem
 
 
-def test_a_partition_value_that_is_no_number_is_refused_with_its_table(pair: Pair, tmp_path: Path):
+def test_nan_as_a_partition_value_is_refused(pair: Pair, tmp_path: Path):
+    """NaN as a partition value is refused, and the message names the table."""
     table = pair.name()
     pair.source.create(public(table), {"cobid": "numeric"})
     pair.source.insert(public(table), {"cobid": "numeric"}, [["1"], ["NaN"]])
@@ -448,10 +458,9 @@ def test_a_partition_value_that_is_no_number_is_refused_with_its_table(pair: Pai
         ("character varying(4)", "character varying(8)", "2024", "2024-01"),
     ],
 )
-def test_a_partition_column_that_became_wider_takes_values_that_did_not_fit_before(
-    before: str, after: str, old: str, new: str, pair: Pair, tmp_path: Path
-):
-    """The old type would cut `2024-01` to `2024`, and delete another value's rows."""
+def test_widened_partition_column_is_loaded(before: str, after: str, old: str, new: str, pair: Pair, tmp_path: Path):
+    """The partition column becomes wider. The old type would cut `2024-01` to `2024` and delete another value's
+    rows."""
     table, columns = pair.name(), {"cobid": before, "id": "integer"}
     pair.source.create(public(table), columns)
     pair.source.insert(public(table), columns, [[old, "1"]])

@@ -1,7 +1,7 @@
-"""Columns of every type as what names a row: the key of a merge, the business key and the mark of versions.
+"""Columns of every type as a key: primary key of a merge, business key of versions, and cursor.
 
-A stage finds its rows by their key. What the server calls equal there must be what is the same, or else the wrong row
-is changed; a type that cannot be a mark is refused by name.
+A load matches staged rows by their key. If the server treats different keys as equal, the wrong row is changed. A type
+that cannot be a cursor is refused by name.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from conformance.journey import FROM, ROADS, Given, Road, Side, Traveller, colum
 from conformance.restated import Restated, Rounds
 from kit.loads import Loads
 from kit.pairs import ALL_ARE_ASKED_FOR
-from tidegate.model.names import counted
+from tidegate.model.names import pluralize
 
 pytestmark = pytest.mark.postgres
 
@@ -63,7 +63,8 @@ def merged_turns(values: Sequence[Given]) -> list[list[Row]]:
 
 
 @pytest.mark.parametrize("road", HOME, ids=str)
-def test_a_row_is_merged_by_a_key_of_any_type(road: Road, roads: Roads):
+def test_merge_works_with_a_key_of_any_type(road: Road, roads: Roads):
+    """A merge inserts, updates and deletes the right rows with a key of any type."""
     merge_by_each(roads, road, keyed(roads, road))
 
 
@@ -86,7 +87,7 @@ def merge_by_each(roads: Roads, road: Road, keys: Sequence[Traveller]) -> None:
 
 def version_turns(values: Sequence[Given]) -> list[list[Row]]:
     """Every entity gets a second version: the first one is closed, and of every other entity changed, too. The first
-    entity has two versions at its first mark, which are written anew."""
+    entity has two versions at its first cursor, which are written anew."""
     first, second = [("1", "999", "7", "0", values[0])], [("1", "999", "7", "0", values[0])]
     for key, value in enumerate(values):
         first.append(("1", str(key), str(key), "1", value))
@@ -96,7 +97,8 @@ def version_turns(values: Sequence[Given]) -> list[list[Row]]:
 
 
 @pytest.mark.parametrize("road", HOME, ids=str)
-def test_versions_are_kept_by_a_business_key_of_any_type(road: Road, roads: Roads):
+def test_business_key_can_have_any_type(road: Road, roads: Roads):
+    """Versions are inserted, changed and closed correctly with a business key of any type."""
     keep_versions_by_each(roads, road, keyed(roads, road))
 
 
@@ -113,13 +115,13 @@ def keep_versions_by_each(roads: Roads, road: Road, keys: Sequence[Traveller]) -
 
     several = [len(table.travellers[0].kept) for table in tables]
     assert did == [
-        f"{counted(many, 'version')} inserted, {many // 2} changed, {(many - 1) - many // 2} superseded"
+        f"{pluralize(many, 'version')} inserted, {many // 2} changed, {(many - 1) - many // 2} superseded"
         for many in several
     ]
     assert journey.unlike() == []
 
 
-# Marks
+# Cursors
 
 MARKS: dict[str, dict[str, tuple[str, ...]]] = {
     "postgresql": {
@@ -171,7 +173,7 @@ def by_mark(kind: str, source: Side) -> Restated:
     settings = {
         "kind": "scd2",
         "business_keys": ["cobid"],
-        "mark_column": next(iter(columns_of([one]))),
+        "cursor_column": next(iter(columns_of([one]))),
         "flag_column": "holds",
         "flags": "recompute",
         "initial_load": "full",
@@ -186,19 +188,22 @@ def holding(journey: Rounds) -> list[list[object]]:
 
 
 @pytest.mark.parametrize("road", HOME, ids=str)
-def test_the_version_with_the_greatest_mark_holds(road: Road, roads: Roads):
-    """Whatever its text is: 10 stands before 9 there, and the year 10000 before 2024."""
+def test_version_with_the_greatest_cursor_is_current(road: Road, roads: Roads):
+    """The greatest cursor by value wins, not by text: 10 is greater than 9, and the year 10000 greater than 2024."""
     source, target = roads.ends(road)
-    marks = [values for values in MARKS[road.source].values() if not _has_no_room(values, road)]
-    tables = [by_mark(kind, source) for kind, values in MARKS[road.source].items() if values in marks]
+    cursors = [values for values in MARKS[road.source].values() if not _has_no_room(values, road)]
+    tables = [by_mark(kind, source) for kind, values in MARKS[road.source].items() if values in cursors]
     journey = Rounds(source, target, roads.lake(), tables)
 
     for last in (1, 0):
         journey.write(
-            [[("1", str(key), "0", mark) for key, mark in enumerate(values[: len(values) - last])] for values in marks]
+            [
+                [("1", str(key), "0", cursor) for key, cursor in enumerate(values[: len(values) - last])]
+                for values in cursors
+            ]
         )
         journey.run()
-        assert holding(journey) == [[len(values) - 1 - last] for values in marks]
+        assert holding(journey) == [[len(values) - 1 - last] for values in cursors]
 
     assert journey.restless() == []
 
@@ -209,7 +214,8 @@ def _has_no_room(values: Sequence[str], road: Road) -> bool:
 
 
 @pytest.mark.parametrize("kind", ["postgresql", "mysql"])
-def test_a_type_without_an_order_is_refused_as_a_mark(kind: str, roads: Roads):
+def test_unordered_type_is_refused_as_a_cursor(kind: str, roads: Roads):
+    """A column whose type has no reliable order is refused as a cursor, with its name and type."""
     source, target = roads.ends(Road(kind, kind))
     tables = [by_mark(one, source) for one in UNORDERED[kind]]
     journey = Rounds(source, target, roads.lake(), tables)
@@ -217,19 +223,20 @@ def test_a_type_without_an_order_is_refused_as_a_mark(kind: str, roads: Roads):
     said = dict(journey.tidegate.plan().failures)
 
     for table in tables:
-        mark = table.settings["mark_column"]
-        assert re.match(f"{table.name}: {re.escape(mark)} is .*, which cannot be a mark\\.\n", said[table.name])
+        cursor = table.settings["cursor_column"]
+        assert re.match(f"{table.name}: {re.escape(cursor)} is .*, which cannot be a cursor\\.\n", said[table.name])
 
 
 @pytest.mark.parametrize("kind", ["postgresql", "mysql"])
-def test_a_mark_without_a_place_in_the_order_fails_its_table_alone(kind: str, roads: Roads):
+def test_invalid_cursor_value_fails_only_its_table(kind: str, roads: Roads):
+    """A cursor value without a place in the order, such as NaN, fails its table. Other tables are loaded."""
     source, target = roads.ends(Road(kind, kind))
     tables = [by_mark(one, source) for one in (*NO_MARKS[kind], "bigint")]
     journey = Rounds(source, target, roads.lake(), tables)
-    journey.write([[("1", "1", "0", mark)] for mark in (*NO_MARKS[kind].values(), "1")])
+    journey.write([[("1", "1", "0", cursor)] for cursor in (*NO_MARKS[kind].values(), "1")])
 
     *refused, other = journey.run()
 
-    for table, mark, said in zip(tables, NO_MARKS[kind].values(), refused, strict=False):
-        assert f"has rows whose {table.settings['mark_column']} cannot be a mark: '{mark}' is " in said
+    for table, cursor, said in zip(tables, NO_MARKS[kind].values(), refused, strict=False):
+        assert f"has rows whose {table.settings['cursor_column']} cannot be a cursor: '{cursor}' is " in said
     assert other.endswith("1 version inserted, 0 changed, 0 superseded")

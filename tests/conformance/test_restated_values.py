@@ -1,7 +1,7 @@
-"""Every value of every type, through the stages of the loads that change single rows: `merge` and `scd2`.
+"""Every value of every type through the loads that change single rows: `merge` and `scd2`.
 
-The load of a partition writes rows; these two update them. A value that arrives by UPDATE from a stage, over any other
-value or over a null, must be the same as one that was inserted.
+A partition load inserts rows, these two update them. A value that is updated from a staging table, over any other value
+or over a null, must equal an inserted one.
 """
 
 from __future__ import annotations
@@ -66,7 +66,8 @@ def counts(before: dict[int, Cells], now: dict[int, Cells]) -> str:
 
 
 @pytest.mark.parametrize("road", HOME, ids=str)
-def test_every_value_is_merged_over_others(road: Road, roads: Roads):
+def test_every_value_survives_a_merge(road: Road, roads: Roads):
+    """Each value is merged over other values and nulls and arrives unchanged."""
     merge_all(roads, road)
 
 
@@ -90,12 +91,12 @@ def merge_all(roads: Roads, road: Road) -> None:
 # Versions
 
 Version = tuple[int, int, int, int, Cells]
-"""Its mark, its number, its entity, whether it holds, and its values."""
+"""Its cursor, its number, its entity, whether it holds, and its values."""
 
 
 def version_rounds(travellers: Sequence[Traveller]) -> list[list[Version]]:
-    """Of every value an entity with one version at a mark, and one with two at its first mark: a twin has no name of
-    its own, so that twins are read from the target and written anew when one of them changes."""
+    """Return the versions of each round. Each value has an entity with one version per cursor, and an entity with two
+    versions at its first cursor. Such twins have no key of their own: when one changes, the load rewrites both."""
     many = max(len(one.kept) for one in travellers)
     calm = plain(travellers)
 
@@ -138,14 +139,15 @@ def told(travellers: Sequence[Traveller]) -> list[str]:
 
 
 @pytest.mark.parametrize("road", HOME, ids=str)
-def test_every_value_survives_the_changes_of_its_timeline(road: Road, roads: Roads):
+def test_every_value_survives_version_changes(road: Road, roads: Roads):
+    """Each value arrives unchanged while versions are inserted, changed, closed and reopened."""
     keep_all_versions(roads, road)
 
 
 def keep_all_versions(roads: Roads, road: Road) -> None:
     source, target = roads.ends(road)
     own = {"entity": "int", "holds": source.truth}
-    settings = {"kind": "scd2", "business_keys": ["entity"], "mark_column": "cobid", "flag_column": "holds"}
+    settings = {"kind": "scd2", "business_keys": ["entity"], "cursor_column": "cobid", "flag_column": "holds"}
     tables = [Restated(travellers, settings, own) for travellers in caravans(roads, road)]
     journey = Rounds(source, target, roads.lake(), tables)
 

@@ -1,4 +1,4 @@
-"""What only the catalog of SQL Server says of tables, and what a login with few rights sees of them.
+"""What only the catalog of SQL Server reports about tables, and what a login with few rights sees.
 
 It needs a server that speaks TDS (`TIDEGATE_TEST_SQLSERVER`). What a compatible server lacks is counted.
 """
@@ -18,11 +18,11 @@ from kit.sqlserver_witness import SqlServerWitness, as_somebody
 from kit.summary import GAPS
 from tidegate.errors import DatabaseError
 from tidegate.interfaces import Session
-from tidegate.model.columns import Shape
+from tidegate.model.columns import TableSchema
 from tidegate.model.description import Section
 from tidegate.model.names import TableName
-from tidegate.runs import drift
 from tidegate.sql.text import Name, sql
+from tidegate.tables import drift
 
 PASSWORD = "Tidegate-2-few-rights"
 
@@ -48,7 +48,7 @@ def made(witness: SqlServerWitness, gaps: Callable[[str], NoReturn]) -> Callable
     return make
 
 
-def shape_of(url: str, table: str) -> Shape | None:
+def shape_of(url: str, table: str) -> TableSchema | None:
     with database_at(url).connect("test", read_only=True) as session:
         return _shape(session, table)
 
@@ -56,18 +56,19 @@ def shape_of(url: str, table: str) -> Shape | None:
 def remarks_of(url: str, table: str) -> tuple[str, ...]:
     shape = shape_of(url, table)
     assert shape is not None
-    return shape.remarks
+    return shape.target_notes
 
 
-def _shape(session: Session, table: str) -> Shape | None:
+def _shape(session: Session, table: str) -> TableSchema | None:
     name = TableName("dbo", table)
-    return session.shapes([name]).get(name)
+    return session.table_schemas([name]).get(name)
 
 
 # Columns
 
 
-def test_a_type_of_the_users_own_is_what_it_stands_for(witness: SqlServerWitness):
+def test_alias_type_is_resolved(witness: SqlServerWitness):
+    """A column of a user-defined alias type is reported with its base type."""
     witness.do("CREATE TYPE dbo.price FROM decimal(18,2)")
     witness.do("CREATE TYPE dbo.code FROM varchar(12)")
     witness.do("CREATE TABLE t (price dbo.price, code dbo.code, name sysname)")
@@ -83,9 +84,10 @@ def test_a_type_of_the_users_own_is_what_it_stands_for(witness: SqlServerWitness
     assert [column.nullable for column in shape.columns] == [True, True, False]
 
 
-def test_a_masked_column_is_refused_to_a_login_without_unmask(
+def test_masked_column_is_unreadable_without_unmask(
     witness: SqlServerWitness, made: Callable[[str, str], None], somebody: str
 ):
+    """A masked column is reported as unreadable to a login without the UNMASK right."""
     made("CREATE TABLE t (id int, card varchar(20) MASKED WITH (FUNCTION = 'default()'))", "masked columns")
     witness.do("GRANT SELECT ON dbo.t TO few_rights")
 
@@ -97,7 +99,8 @@ def test_a_masked_column_is_refused_to_a_login_without_unmask(
     assert [column.name for column in seen.columns if column.unreadable] == []
 
 
-def test_periods_of_a_temporal_table_are_generated(witness: SqlServerWitness, made: Callable[[str, str], None]):
+def test_temporal_period_columns_are_generated(witness: SqlServerWitness, made: Callable[[str, str], None]):
+    """The period columns of a temporal table are reported as generated, with a remark about its history."""
     made(
         "CREATE TABLE t (id int PRIMARY KEY, since datetime2 GENERATED ALWAYS AS ROW START,"
         " until datetime2 GENERATED ALWAYS AS ROW END, PERIOD FOR SYSTEM_TIME (since, until))"
@@ -107,14 +110,15 @@ def test_periods_of_a_temporal_table_are_generated(witness: SqlServerWitness, ma
     shape = shape_of(witness.url, "t")
     assert shape is not None
     assert [column.name for column in shape.columns if column.generated] == ["since", "until"]
-    assert "history" in shape.remarks[0]
+    assert "history" in shape.target_notes[0]
     witness.do("ALTER TABLE t SET (SYSTEM_VERSIONING = OFF)")
 
 
 # Indexes
 
 
-def test_only_an_index_that_can_tell_the_next_value_counts(witness: SqlServerWitness, request: pytest.FixtureRequest):
+def test_only_usable_indexes_count(witness: SqlServerWitness, request: pytest.FixtureRequest):
+    """Only an index that can find the next value counts: no filtered index, and the column must come first."""
     witness.do("CREATE TABLE t (a int PRIMARY KEY, d int, e int, g int, h int)")
     witness.do("CREATE INDEX some_of_them ON t (d) WHERE d > 0")
     witness.do("CREATE INDEX backwards ON t (e DESC, a)")
@@ -127,26 +131,28 @@ def test_only_an_index_that_can_tell_the_next_value_counts(witness: SqlServerWit
     shape = shape_of(witness.url, "t")
 
     assert shape is not None
-    assert [column.name for column in shape.columns if shape.indexed(column.name)] == expected
+    assert [column.name for column in shape.columns if shape.has_index_on(column.name)] == expected
     assert shape.unique_keys == (("g",),)
 
 
-# Rules
+# Constraints
 
 
-def test_a_rule_of_the_table_is_told(witness: SqlServerWitness):
+def test_check_constraint_is_reported(witness: SqlServerWitness):
+    """A check constraint is reported with its name and condition."""
     witness.do("CREATE TABLE t (a int PRIMARY KEY, amount int, CONSTRAINT CK_amount CHECK (amount > 0))")
     witness.do("CREATE TABLE bare (a int PRIMARY KEY, amount int)")
 
-    told = [one for one in remarks_of(witness.url, "t") if "break a rule" in one]
+    told = [one for one in remarks_of(witness.url, "t") if "violate a check constraint" in one]
 
     assert len(told) == 1
     assert "ck_amount" in told[0].casefold()
     assert "amount" in told[0].casefold().partition("ck_amount")[2]
-    assert [one for one in remarks_of(witness.url, "bare") if "break a rule" in one] == []
+    assert [one for one in remarks_of(witness.url, "bare") if "violate a check constraint" in one] == []
 
 
-def test_a_key_that_is_unique_in_part_is_told(witness: SqlServerWitness, gaps: Callable[[str], NoReturn]):
+def test_filtered_unique_index_is_reported(witness: SqlServerWitness, gaps: Callable[[str], NoReturn]):
+    """A unique index with a filter is reported with its condition."""
     witness.do("CREATE TABLE t (a int PRIMARY KEY, amount int)")
     witness.do("CREATE UNIQUE INDEX UX_amount ON t (amount) WHERE amount > 9")
     if witness.ask("SELECT COUNT(*) FROM sys.indexes WHERE has_filter = 1") == [(0,)]:
@@ -170,7 +176,8 @@ def somebody(tds: Server, witness: SqlServerWitness) -> Iterator[str]:
     witness.do(f"DROP LOGIN {login}")
 
 
-def test_who_may_only_read_a_table_sees_its_key(witness: SqlServerWitness, somebody: str):
+def test_select_right_shows_the_primary_key(witness: SqlServerWitness, somebody: str):
+    """A login with only SELECT sees the primary key, and a remark says that foreign keys may be hidden."""
     witness.do("CREATE TABLE t (a int NOT NULL, b int NOT NULL, PRIMARY KEY (b, a))")
     witness.do("GRANT SELECT ON dbo.t TO few_rights")
 
@@ -179,10 +186,11 @@ def test_who_may_only_read_a_table_sees_its_key(witness: SqlServerWitness, someb
     assert shape is not None
     assert shape.primary_key == ("b", "a")
     assert shape.readable
-    assert "may refer to it" in shape.remarks[-1]
+    assert "may refer to it" in shape.target_notes[-1]
 
 
-def test_who_may_not_read_a_table_is_not_told_that_it_has_no_key(witness: SqlServerWitness, somebody: str):
+def test_unreadable_table_is_not_reported_as_keyless(witness: SqlServerWitness, somebody: str):
+    """A login without SELECT gets a permission error with a remedy, not a table without a key."""
     witness.do("CREATE TABLE t (a int PRIMARY KEY)")
 
     shape = shape_of(somebody, "t")
@@ -194,7 +202,8 @@ def test_who_may_not_read_a_table_is_not_told_that_it_has_no_key(witness: SqlSer
     assert PASSWORD not in str(told.value)
 
 
-def test_a_plan_says_that_something_may_refer_to_the_target(witness: SqlServerWitness, somebody: str):
+def test_plan_warns_about_hidden_references(witness: SqlServerWitness, somebody: str):
+    """When the login cannot see foreign keys, the plan says that other tables may refer to the target."""
     witness.do("CREATE TABLE t (a int PRIMARY KEY)")
     witness.do("GRANT SELECT, INSERT, DELETE ON dbo.t TO few_rights")
 
@@ -206,7 +215,7 @@ def test_a_plan_says_that_something_may_refer_to_the_target(witness: SqlServerWi
     assert [one.text for one in found.notices if "may refer to it" in one.text] != []
 
 
-# All of it, for people
+# The description of a table
 
 
 def described(url: str, table: str) -> dict[str, Section]:
@@ -216,7 +225,8 @@ def described(url: str, table: str) -> dict[str, Section]:
         return {section.title: section for section in session.describe(shape)}
 
 
-def test_a_table_is_described_with_all_that_its_catalog_tells(witness: SqlServerWitness):
+def test_describe_shows_the_whole_catalog_entry(witness: SqlServerWitness):
+    """`describe` shows columns, declarations, indexes, check constraints, foreign keys and the database."""
     witness.do("CREATE TABLE parent (id int NOT NULL PRIMARY KEY)")
     witness.do(
         "CREATE TABLE t (id int IDENTITY(10, 5) NOT NULL CONSTRAINT pk_t PRIMARY KEY, twice AS id * 2,"
@@ -230,7 +240,7 @@ def test_a_table_is_described_with_all_that_its_catalog_tells(witness: SqlServer
     found = described(witness.url, "t")
 
     assert [row[:2] for row in found["columns"].rows][3] == ("amount", "decimal(38,18)")
-    declared = {row[0]: row[2] for row in found["columns as they are declared"].rows}
+    declared = {row[0]: row[2] for row in found["columns as declared"].rows}
     assert "identity from 10, by 5" in declared["id"]
     assert declared["twice"].startswith("computed: (")
     assert "= ((0))" in declared["amount"] or "= 0" in declared["amount"]
@@ -243,7 +253,8 @@ def test_a_table_is_described_with_all_that_its_catalog_tells(witness: SqlServer
     assert found["its database"].rows[0][0] in witness.url
 
 
-def test_a_login_with_few_rights_is_told_what_it_is_not_told(witness: SqlServerWitness, somebody: str):
+def test_describe_marks_what_the_login_cannot_see(witness: SqlServerWitness, somebody: str):
+    """For a login with few rights, each section of `describe` has rows or says why it has none."""
     witness.do("CREATE TABLE t (id int NOT NULL PRIMARY KEY)")
     witness.do("GRANT SELECT ON dbo.t TO few_rights")
     found = described(somebody, "t")

@@ -1,7 +1,7 @@
-"""TLS to a server that speaks TDS, with a certificate of an authority that nobody knows; and hosts with colons.
+"""TLS to a server that speaks TDS with an unknown certificate authority, and IPv6 hosts.
 
-It needs such a server (`TIDEGATE_TEST_SQLSERVER`): compatible ones have it, and so has an SQL Server that nobody gave a
-certificate. One whose certificate this machine trusts cannot be asked, which is counted.
+It needs such a server (`TIDEGATE_TEST_SQLSERVER`): a compatible server, or an SQL Server without an installed
+certificate. A server whose certificate this machine trusts cannot be tested, which is counted.
 """
 
 from __future__ import annotations
@@ -46,29 +46,33 @@ def strange(tds: Server, gaps: Callable[[str], NoReturn]) -> Server:
     [[], [("encrypt", "mandatory")], [("encrypt", "mandatory"), ("trust_server_certificate", "no")]],
     ids=["nothing is said", "mandatory", "mandatory and not trusted"],
 )
-def test_a_certificate_of_nobody_is_never_trusted_in_silence(options: Sequence[tuple[str, str]], strange: Server):
+def test_untrusted_certificate_is_refused(options: Sequence[tuple[str, str]], strange: Server):
+    """Without `TrustServerCertificate=yes`, an untrusted certificate is refused with a remedy."""
     with pytest.raises(Unreachable) as told:
         asking(strange, *options).connect("test")
     assert "certificate" in told.value.happened
-    assert "Install the authority that signed the server's certificate" in told.value.remedy
+    assert "Install the certificate authority of the server's certificate" in told.value.remedy
     assert "TrustServerCertificate=yes" in told.value.remedy
     assert database_at(strange.url).connection.password not in str(told.value)
 
 
-def test_it_is_trusted_when_the_user_says_so(strange: Server):
+def test_trust_server_certificate_connects(strange: Server):
+    """With `TrustServerCertificate=yes`, an untrusted certificate is accepted."""
     with asking(strange, ("encrypt", "mandatory"), ("trust_server_certificate", "yes")).connect("test") as session:
         assert session.query(sql("SELECT 1")) == [(1,)]
 
 
-def test_strict_does_not_trust_it_either(strange: Server, gaps: Callable[[str], NoReturn]):
-    """TDS 8 has no way to accept any certificate."""
+def test_strict_encryption_refuses_untrusted(strange: Server, gaps: Callable[[str], NoReturn]):
+    """`Encrypt=strict` (TDS 8) refuses an untrusted certificate, whatever `TrustServerCertificate` says."""
     if strange.is_compatible:
         gaps("Encrypt=strict: a compatible server has no TDS 8, and is given up after a minute")
     with pytest.raises(Unreachable):
         asking(strange, ("encrypt", "strict"), ("trust_server_certificate", "yes")).connect("test")
 
 
-def test_what_is_encrypted_cannot_be_read_on_the_wire(strange: Server, gaps: Callable[[str], NoReturn]):
+def test_encrypted_statements_are_unreadable(strange: Server, gaps: Callable[[str], NoReturn]):
+    """With `Encrypt=mandatory`, a statement cannot be found in the bytes on the network."""
+
     def seen(*options: tuple[str, str]) -> bool:
         """Whether the wire met the word, which cuts it."""
         with Wire(strange.url, "", "SELECT 7711", encoding="utf-16-le") as wire:
@@ -107,7 +111,8 @@ def by_ipv6(tds: Server, gaps: Callable[[str], NoReturn]) -> Iterator[Wire]:
         yield wire
 
 
-def test_a_host_with_colons_is_reached(tds: Server, by_ipv6: Wire):
+def test_ipv6_host_connects(tds: Server, by_ipv6: Wire):
+    """A host given as an IPv6 address is reached, in a connection and in a URL."""
     place = replace(database_at(tds.url).connection, host="::1", port=by_ipv6.port)
     with database(place).connect("test") as session:
         assert session.query(sql("SELECT 1")) == [(1,)]
@@ -115,7 +120,8 @@ def test_a_host_with_colons_is_reached(tds: Server, by_ipv6: Wire):
         assert session.query(sql("SELECT 1")) == [(1,)]
 
 
-def test_a_host_with_colons_gets_bulk_copies(tds: Server, by_ipv6: Wire, gaps: Callable[[str], NoReturn]):
+def test_ipv6_host_accepts_bulk_copies(tds: Server, by_ipv6: Wire, gaps: Callable[[str], NoReturn]):
+    """A bulk copy, which opens its own connection, works with an IPv6 host."""
     place = replace(database_at(tds.url).connection, host="::1", port=by_ipv6.port)
     with database(place).connect("test") as session:
         if not session.abilities.bulk_copies:  # type: ignore[attr-defined]

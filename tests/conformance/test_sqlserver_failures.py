@@ -1,7 +1,7 @@
-"""What goes wrong on SQL Server beyond what goes wrong everywhere: its locks, constraints and broken wires.
+"""Errors that only SQL Server has: lock timeouts, constraint numbers and broken connections.
 
-It needs a server that speaks TDS (`TIDEGATE_TEST_SQLSERVER`). A wire that breaks at a word needs a server that encrypts
-the login alone where nothing more is asked for: the word could not be seen otherwise.
+It needs a server that speaks TDS (`TIDEGATE_TEST_SQLSERVER`). To cut a connection at a statement, the server must
+encrypt only the login where nothing more is asked: otherwise the statement cannot be seen.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ def witness(tds: Server) -> Iterator[SqlServerWitness]:
         yield found
 
 
-def test_a_lock_that_is_not_had_in_time_may_be_tried_again(witness: SqlServerWitness):
+def test_lock_timeout_is_transient(witness: SqlServerWitness):
+    """When a lock is not granted in time (error 1222), `Transient` is raised and the session can retry."""
     place = database_at(witness.url).connection
     hurried = made(replace(place, options=(*place.options, ("lock_timeout", "300"))))
     with database_at(witness.url).connect("holds") as holder, hurried.connect("waits") as waiting:
@@ -61,7 +62,8 @@ def test_a_lock_that_is_not_had_in_time_may_be_tried_again(witness: SqlServerWit
     ],
     ids=["key", "null", "check", "foreign key"],
 )
-def test_a_constraint_is_final_and_its_message_shows_no_value(statement: str, number: int, witness: SqlServerWitness):
+def test_constraint_error_is_final_and_hides_values(statement: str, number: int, witness: SqlServerWitness):
+    """A violated constraint raises a final error with its number, and the message shows no value."""
     with database_at(witness.url).connect("test") as session, pytest.raises(DatabaseError) as told:
         session.execute(sql(statement, t=T))
     assert type(told.value) is DatabaseError
@@ -70,15 +72,15 @@ def test_a_constraint_is_final_and_its_message_shows_no_value(statement: str, nu
     assert "4711" not in str(told.value)
 
 
-def test_a_read_that_is_given_up_leaves_its_transaction_open(witness: SqlServerWitness):
-    """Whoever interrupts an answer interrupts the transaction."""
+def test_abandoned_read_keeps_the_transaction(witness: SqlServerWitness):
+    """When the caller stops reading rows early, the open transaction stays usable and commits."""
     witness.do(
         "INSERT INTO t SELECT a.n + 10 * b.n + 100, 0, NULL FROM (VALUES (1), (2), (3), (4), (5)) AS a (n),"
         " (VALUES (1), (2), (3), (4), (5), (6), (7), (8), (9)) AS b (n)"
     )
     with database_at(witness.url).connect("test") as session:
         name = TableName("dbo", "t")
-        request = ReadRequest(name, session.shapes([name])[name].columns, batch=BatchSize(rows=1))
+        request = ReadRequest(name, session.table_schemas([name])[name].columns, batch=BatchSize(rows=1))
         with session.transaction():
             session.execute(sql("UPDATE {t} SET n = 7 WHERE id = 1", t=T))
             next(iter(session.read(request)))
@@ -87,7 +89,7 @@ def test_a_read_that_is_given_up_leaves_its_transaction_open(witness: SqlServerW
     assert witness.ask("SELECT COUNT(*) FROM t WHERE n = 7") == [(2,)]
 
 
-# Wires
+# Broken connections
 
 
 def plain(url: str) -> str:
@@ -113,9 +115,9 @@ def wire(witness: SqlServerWitness, gaps: Callable[[str], NoReturn]) -> Callable
 
 
 @pytest.mark.parametrize("after", [None, 0, 5], ids=["before the server", "without an answer", "half an answer"])
-def test_a_commit_whose_answer_is_lost_is_unknown(
-    after: int | None, wire: Callable[..., Wire], witness: SqlServerWitness
-):
+def test_commit_without_answer_is_unknown(after: int | None, wire: Callable[..., Wire], witness: SqlServerWitness):
+    """When the connection breaks during a commit, `OutcomeUnknown` is raised and the session is closed."""
+
     def commit(session: Session) -> None:
         with session.transaction():
             session.execute(sql("UPDATE {t} SET n = 5 WHERE id = 1", t=T))
@@ -129,7 +131,9 @@ def test_a_commit_whose_answer_is_lost_is_unknown(
     assert found == [(0,)] if after is None else found in ([(0,)], [(5,)])
 
 
-def test_a_statement_whose_wire_breaks_may_be_tried_again(wire: Callable[..., Wire], witness: SqlServerWitness):
+def test_broken_statement_is_transient(wire: Callable[..., Wire], witness: SqlServerWitness):
+    """When the connection breaks during a statement, `Transient` is raised and its transaction is rolled back."""
+
     def update(session: Session) -> None:
         with session.transaction():
             session.execute(sql("UPDATE {t} SET n = 5 WHERE id = 1", t=T))
@@ -142,9 +146,10 @@ def test_a_statement_whose_wire_breaks_may_be_tried_again(wire: Callable[..., Wi
 
 
 @pytest.mark.parametrize("word", ["COMMIT TRANSACTION", "INSERT INTO [dbo].[days]", "INSERT INTO [tidegate].[ledger]"])
-def test_a_run_whose_wire_breaks_there_ends_with_every_row_once(
+def test_run_with_broken_connection_loads_rows_once(
     word: str, wire: Callable[..., Wire], tds: Server, witness: SqlServerWitness, tmp_path: Path
 ):
+    """When the connection breaks at a statement of a run, the retry or the next run loads every row once."""
     witness.do("CREATE TABLE days (cobid int, id int)")
     witness.do("INSERT INTO days VALUES (1, 1), (1, 2), (2, 3)")
 

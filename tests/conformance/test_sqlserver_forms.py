@@ -1,4 +1,4 @@
-"""The same server in every form that users have: ODBC, ADO.NET, SQLAlchemy and JDBC, with a password that quotes badly.
+"""One server in every connection format: ODBC, ADO.NET, SQLAlchemy and JDBC, with a password full of quotes.
 
 It needs a server that speaks TDS (`TIDEGATE_TEST_SQLSERVER`).
 """
@@ -110,7 +110,8 @@ def connected(place: Place) -> pymssql.Connection:
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.__name__)
-def test_rows_move_whatever_the_form(form: Form, somebody: Callable[[], Place], tmp_path: Path):
+def test_every_connection_format_works(form: Form, somebody: Callable[[], Place], tmp_path: Path):
+    """A run and `verify` work with each connection format, and no output shows the password."""
     source, target = somebody(), somebody()
     with closing(connected(source)) as witness, witness.cursor() as cursor:
         cursor.execute("CREATE TABLE t (cob int, id int, amount decimal(38,18), note nvarchar(20))")

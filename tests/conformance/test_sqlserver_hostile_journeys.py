@@ -1,4 +1,4 @@
-"""Names, partition values and random values that nobody would choose, with SQL Server at one end or at both.
+"""Unusual names, partition values and random values with SQL Server as source, target or both.
 
 It needs a server that speaks TDS (`TIDEGATE_TEST_SQLSERVER`). What a compatible server lacks is counted.
 """
@@ -48,8 +48,8 @@ LOST_BY_COMPATIBLE = {
 }
 
 
-def test_hostile_names_of_tables_and_columns_pass_the_whole_way(tds_roads: Roads, request: pytest.FixtureRequest):
-    """Also one that is doubled where it stands in brackets."""
+def test_hostile_names_survive(tds_roads: Roads, request: pytest.FixtureRequest):
+    """Tables and columns with hostile names are copied, also names with brackets that must be doubled."""
     hostile = [*HOSTILE, "]", "a]]b[", "N'x'", "GO"]
     if tds_roads.sqlserver.is_compatible:  # type: ignore[union-attr]
         for name, why in LOST_BY_COMPATIBLE.items():
@@ -60,8 +60,9 @@ def test_hostile_names_of_tables_and_columns_pass_the_whole_way(tds_roads: Roads
 
 
 @pytest.mark.parametrize("columns", [["sameName", "SAMENAME"], ["x" * 129]], ids=["case", "too long"])
-def test_a_name_that_the_target_cannot_have_is_refused(columns: list[str]):
-    refused = SqlServer(Connection("sqlserver", "nowhere", 1433, "none")).refused_names(columns)
+def test_unsupported_target_names_are_refused(columns: list[str]):
+    """Column names that differ only in case, or are longer than 128 characters, are refused."""
+    refused = SqlServer(Connection("sqlserver", "nowhere", 1433, "none")).invalid_names(columns)
     assert list(refused) == columns
 
 
@@ -75,9 +76,8 @@ SOME_ALIKE = ["a", "A", "a ", "a  ", "Ã¤", "", " ", "a\N{SYMBOL FOR SPACE}", "ðŸ
     [(HOME, "Latin1_General_CI_AS", True), (AWAY, "Latin1_General_100_BIN2", False)],
     ids=["SQL Server to SQL Server", "SQL Server to PostgreSQL"],
 )
-def test_texts_that_a_collation_calls_equal_are_partitions_of_their_own(
-    road: Road, collation: str, indexed: bool, tds_roads: Roads
-):
+def test_collation_equal_texts_are_separate_values(road: Road, collation: str, indexed: bool, tds_roads: Roads):
+    """Texts that the source's collation treats as equal are separate partition values, with and without an index."""
     source, there = tds_roads.ends(road)
     assert isinstance(source, SqlServerSide)
     table, kinds = f"by_{collation}", {"cobid": f"nvarchar(20) COLLATE {collation}", "id": "int"}
@@ -91,7 +91,8 @@ def test_texts_that_a_collation_calls_equal_are_partitions_of_their_own(
     each_is_its_own(tds_roads, road, table, SOME_ALIKE)
 
 
-def test_texts_of_postgresql_that_sql_server_calls_equal_are_partitions_of_their_own(tds_roads: Roads):
+def test_sqlserver_equal_texts_are_separate_values(tds_roads: Roads):
+    """Texts of PostgreSQL that SQL Server treats as equal are separate partition values."""
     table = "by_text"
     for side in tds_roads.ends(BACK):
         drop(side, table)
@@ -104,8 +105,8 @@ def test_texts_of_postgresql_that_sql_server_calls_equal_are_partitions_of_their
 # Literals
 
 
-def test_any_text_is_one_literal_of_sql_server(tds_roads: Roads):
-    """What we write into a statement is what the server reads, in a session of ours."""
+def test_random_text_survives_as_sqlserver_literal(tds_roads: Roads):
+    """Any text that is written into a statement as a literal or a name is read by SQL Server as the same text."""
     texts = st.text(CHARACTERS, max_size=40) | st.text("\\'\"`%;-#\n\x1a []", max_size=12)
 
     with database_at(tds_roads.side("sqlserver", "target").url).connect("test") as session:
@@ -172,7 +173,8 @@ SQLSERVER_VALUES: dict[str, tuple[str, st.SearchStrategy[str | bytes]]] = {
 
 
 @pytest.mark.parametrize("road", [HOME, AWAY], ids=str)
-def test_any_values_of_every_type_arrive_as_they_left(road: Road, tds_roads: Roads):
+def test_random_values_of_every_type_survive(road: Road, tds_roads: Roads):
+    """Random values of every type arrive unchanged."""
     rows = 12
     values = (st.lists(st.none() | kind, min_size=rows, max_size=rows) for _, kind in SQLSERVER_VALUES.values())
 

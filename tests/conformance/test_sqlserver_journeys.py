@@ -1,4 +1,4 @@
-"""Every value of every type between SQL Server and all databases, itself included, as in `test_journeys.py`.
+"""Every value of every type between SQL Server and all databases, as in `test_journeys.py`.
 
 It needs a server that speaks TDS (`TIDEGATE_TEST_SQLSERVER`).
 """
@@ -19,9 +19,8 @@ WAYS = [(road, family) for road in ROADS_OF_SQLSERVER for family in FROM[road.so
 
 
 @pytest.mark.parametrize(("road", "family"), WAYS, ids=lambda part: str(part))
-def test_every_value_arrives_or_is_refused_by_name(
-    road: Road, family: str, tds_roads: Roads, gaps: Callable[[str], NoReturn]
-):
+def test_every_value_arrives_or_is_refused(road: Road, family: str, tds_roads: Roads, gaps: Callable[[str], NoReturn]):
+    """Each value of each type arrives unchanged or is refused with its column's name."""
     if not tds_roads.travellers(road, family):
         gaps(f"{family}: none of its types is on the server that {road} begins at")
 

@@ -1,6 +1,6 @@
-"""Types that SQL Server alone has: to itself every value is the same value again, elsewhere its text or its bytes.
+"""Types that only SQL Server has: unchanged between SQL Servers, elsewhere as text or bytes.
 
-It needs a server that speaks TDS (`TIDEGATE_TEST_SQLSERVER`). What a compatible server does not know is counted.
+It needs a server that speaks TDS (`TIDEGATE_TEST_SQLSERVER`). What a compatible server does not support is counted.
 """
 
 from __future__ import annotations
@@ -87,9 +87,10 @@ def run(source: SqlServerWitness, target: str, lake: Path, **settings: object) -
 
 
 @pytest.mark.parametrize("kind", OWN)
-def test_to_itself_it_is_the_same_value_again(
+def test_own_types_survive_between_sqlservers(
     kind: str, tds: Server, source: SqlServerWitness, target: SqlServerWitness, tmp_path: Path, gaps, request
 ):
+    """Values of SQL Server's own types arrive unchanged in another SQL Server."""
     filled(kind, tds, source, gaps, request)
 
     run(source, target.url, tmp_path)
@@ -100,9 +101,10 @@ def test_to_itself_it_is_the_same_value_again(
 
 @pytest.mark.postgres
 @pytest.mark.parametrize("kind", OWN)
-def test_elsewhere_it_is_a_text_or_its_bytes(
+def test_own_types_become_text_or_bytes_elsewhere(
     kind: str, tds: Server, source: SqlServerWitness, new_database: NewDatabase, tmp_path: Path, gaps, request
 ):
+    """Values of SQL Server's own types arrive in PostgreSQL as text or bytes, and none is lost."""
     rows = filled(kind, tds, source, gaps, request)
 
     with new_database("postgresql") as url:
@@ -113,9 +115,10 @@ def test_elsewhere_it_is_a_text_or_its_bytes(
     assert found == [(rows,)]
 
 
-def test_the_text_of_a_variant_says_its_type(
+def test_variant_text_contains_its_type(
     tds: Server, source: SqlServerWitness, new_database: NewDatabase, tmp_path: Path, gaps
 ):
+    """A `sql_variant` arrives in PostgreSQL as text with its base type, such as `bigint:15`."""
     if "sql_variant" not in tds.abilities:
         gaps("sql_variant: the server has none")
     source.do("CREATE TABLE t (cob int, id int, v sql_variant)")
@@ -128,9 +131,10 @@ def test_the_text_of_a_variant_says_its_type(
             assert witness.ask("SELECT v FROM t ORDER BY id") == [("bigint:15",), (None,), ("date:2024-01-31",)]
 
 
-def test_a_variant_as_a_key_tells_types_apart(
+def test_variant_keys_distinguish_types(
     tds: Server, source: SqlServerWitness, target: SqlServerWitness, tmp_path: Path, gaps
 ):
+    """With a `sql_variant` key, values of different base types are different keys."""
     if "sql_variant" not in tds.abilities:
         gaps("sql_variant: the server has none")
     source.do("CREATE TABLE t (v sql_variant NOT NULL, note varchar(20))")
@@ -143,9 +147,10 @@ def test_a_variant_as_a_key_tells_types_apart(
     assert target.ask("SELECT note FROM t ORDER BY note") == [("changed",), ("text",)]
 
 
-def test_a_row_version_is_copied_as_bytes(
+def test_rowversion_is_copied_as_bytes(
     tds: Server, source: SqlServerWitness, target: SqlServerWitness, tmp_path: Path, gaps
 ):
+    """A `rowversion` column is copied into a `binary` column with the same bytes."""
     if "rowversion" not in tds.abilities:
         gaps("rowversion: the server has none")
     source.do("CREATE TABLE t (cob int, id int, v rowversion)")

@@ -1,7 +1,7 @@
-"""Every value of every type of SQL Server through the stages of `merge` and `scd2`, as in `test_restated_values.py`,
-and every type as a key, as in `test_restated_keys.py`.
+"""Every value of every SQL Server type through `merge` and `scd2`, and every type as a key.
 
-It needs a server that speaks TDS (`TIDEGATE_TEST_SQLSERVER`).
+It repeats `test_restated_values.py` and `test_restated_keys.py`, and needs a server that speaks TDS
+(`TIDEGATE_TEST_SQLSERVER`).
 """
 
 from __future__ import annotations
@@ -22,17 +22,20 @@ NO_KEYS = ("text", "ntext", "image", "xml")
 
 
 @pytest.mark.parametrize("road", HOME, ids=str)
-def test_every_value_is_merged_over_others(road: Road, tds_roads: Roads):
+def test_every_value_survives_a_merge(road: Road, tds_roads: Roads):
+    """Each value is merged over other values and nulls and arrives unchanged."""
     merge_all(tds_roads, road)
 
 
 @pytest.mark.parametrize("road", HOME, ids=str)
-def test_every_value_survives_the_changes_of_its_timeline(road: Road, tds_roads: Roads):
+def test_every_value_survives_version_changes(road: Road, tds_roads: Roads):
+    """Each value arrives unchanged while versions are inserted, changed, closed and reopened."""
     keep_all_versions(tds_roads, road)
 
 
 @pytest.mark.parametrize("road", HOME, ids=str)
-def test_a_key_of_any_type_names_a_row(road: Road, tds_roads: Roads):
+def test_key_can_have_any_type(road: Road, tds_roads: Roads):
+    """A merge and a load of versions work with a key of any type that SQL Server can compare."""
     keys = [one for one in keyed(tds_roads, road) if one.type not in NO_KEYS]
     merge_by_each(tds_roads, road, keys)
     keep_versions_by_each(tds_roads, road, keys)

@@ -1,6 +1,7 @@
-"""Tables of SQL Server that are not plain tables, on either side: their rows arrive, and what guards them stays.
+"""SQL Server tables with views, identity, triggers, foreign keys or partitions, as source and target.
 
-It needs a server that speaks TDS (`TIDEGATE_TEST_SQLSERVER`). All of them travel in one run, since a run is what costs.
+It needs a server that speaks TDS (`TIDEGATE_TEST_SQLSERVER`). All tables are copied in one run, because runs are
+expensive.
 """
 
 from __future__ import annotations
@@ -61,7 +62,8 @@ def project(source: SqlServerWitness, target: SqlServerWitness, lake: Path, tabl
     return Tidegate(source=source.url, target=target.url, lake=lake, tables=settings, spark=OneProcess())  # type: ignore[arg-type]
 
 
-def test_a_source_of_any_sort_is_read(source: SqlServerWitness, target: SqlServerWitness, tmp_path: Path):
+def test_views_and_special_tables_are_read(source: SqlServerWitness, target: SqlServerWitness, tmp_path: Path):
+    """Views, computed columns and identity columns are read from the source."""
     tidegate = project(source, target, tmp_path, {name: name for name in SOURCES if name != "plain"})
 
     report = tidegate.run()
@@ -73,9 +75,9 @@ def test_a_source_of_any_sort_is_read(source: SqlServerWitness, target: SqlServe
     assert target.ask("SELECT twice FROM computed ORDER BY id") == [(2,), (4,), (6,)]
 
 
-def test_a_target_that_is_there_already_is_loaded_and_stays_guarded(
-    source: SqlServerWitness, target: SqlServerWitness, tmp_path: Path
-):
+def test_existing_targets_keep_their_constraints(source: SqlServerWitness, target: SqlServerWitness, tmp_path: Path):
+    """Existing targets with identity, defaults, triggers, foreign keys or partitions are loaded and keep them
+    enabled."""
     target.do("CREATE TABLE ids (id int PRIMARY KEY)")
     target.do("INSERT INTO ids VALUES (1), (2), (3)")
     target.do("CREATE TABLE heard (rows int)")
@@ -93,7 +95,7 @@ def test_a_target_that_is_there_already_is_loaded_and_stays_guarded(
     assert {name: target.ask(SEEN.format(name)) for name in TARGETS} == dict.fromkeys(TARGETS, ROWS)
     assert "triggers fire on the target: hear" in notices["with_trigger"]
     assert (
-        "its server partitions it by by_cob (RANGE RIGHT of cobid, 3 partitions), the last of which takes all from 3 on"
+        "the server partitions it by by_cob (RANGE RIGHT of cobid, 3 partitions), the last of which takes all from 3 on"
         in notices["with_partitions"]
     )
     assert target.ask("SELECT SUM(rows) FROM heard") == [(3,)], "INSERT ... SELECT fires triggers"
@@ -102,10 +104,8 @@ def test_a_target_that_is_there_already_is_loaded_and_stays_guarded(
     assert target.ask("SELECT MAX(id) FROM with_identity")[0][0] > 3, "the server still counts by itself"
 
 
-def test_texts_that_a_literal_or_a_driver_could_change_arrive(
-    source: SqlServerWitness, target: SqlServerWitness, tmp_path: Path
-):
-    """A backslash at the end of a line; the character that stands for what is none."""
+def test_risky_texts_survive(source: SqlServerWitness, target: SqlServerWitness, tmp_path: Path):
+    """Texts that a literal or a driver could change arrive: a backslash at the end of a line, and U+FFFD."""
     texts = ["a\\\nb", "a\\\r\nb", "\\", "\N{REPLACEMENT CHARACTER}"]
     source.do("CREATE TABLE texts (cobid int, id int, note nvarchar(20))")
     for number, text in enumerate(texts):
@@ -117,7 +117,8 @@ def test_texts_that_a_literal_or_a_driver_could_change_arrive(
     assert [row[2] for row in target.ask(SEEN.format("texts"))] == texts
 
 
-def test_what_counts_by_itself_is_never_updated(source: SqlServerWitness, target: SqlServerWitness, tmp_path: Path):
+def test_identity_columns_are_never_updated(source: SqlServerWitness, target: SqlServerWitness, tmp_path: Path):
+    """A merge updates a row without updating its identity column."""
     target.do("CREATE TABLE numbered (cobid int, id int IDENTITY(1, 1), note nvarchar(20))")
     settings = {"numbered": {"kind": "static", "primary_keys": ["note"]}}
     project = Tidegate(source=source.url, target=target.url, lake=tmp_path, tables=settings, spark=OneProcess())  # type: ignore[arg-type]
@@ -129,9 +130,9 @@ def test_what_counts_by_itself_is_never_updated(source: SqlServerWitness, target
     assert target.ask(SEEN.format("numbered")) == [(1, 1, "row 1"), (7, 2, "row 2"), (2, 3, "row 3")]
 
 
-def test_a_row_that_a_foreign_key_refuses_leaves_what_was_there(
-    source: SqlServerWitness, target: SqlServerWitness, tmp_path: Path
-):
+def test_foreign_key_violation_keeps_loaded_rows(source: SqlServerWitness, target: SqlServerWitness, tmp_path: Path):
+    """When a foreign key refuses a row, its value is rolled back, other values are loaded, and the next run
+    completes."""
     target.do("CREATE TABLE ids (id int PRIMARY KEY)")
     target.do("INSERT INTO ids VALUES (1), (2)")
     target.do(TARGETS["with_reference"].format("with_reference"))

@@ -1,4 +1,4 @@
-"""Tables that are not plain tables, on either side: what the catalog says of them, and that their rows arrive."""
+"""PostgreSQL tables other than plain ones, as source and target: catalog facts and copied rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from tidegate import Tidegate
 from tidegate.errors import RunFailed
 from tidegate.interfaces import BatchSize, ReadRequest
 from tidegate.model.names import TableName
-from tidegate.runs.kinds.partition import looking
 
 pytestmark = pytest.mark.postgres
 
@@ -43,7 +42,8 @@ ROWS = (
     ],
     ids=["unlogged", "view", "materialised view", "partitioned", "inherited", "computed column", "dropped column"],
 )
-def test_a_source_of_any_sort_is_read(made: str, pair: Pair, tmp_path: Path):
+def test_views_and_special_tables_are_read(made: str, pair: Pair, tmp_path: Path):
+    """Views, partitioned, inherited and unlogged tables and generated columns are read from the source."""
     table = pair.name()
     pair.source.do(made.format(name=table, rows=ROWS))
 
@@ -67,7 +67,8 @@ def test_a_source_of_any_sort_is_read(made: str, pair: Pair, tmp_path: Path):
     ],
     ids=["partitioned", "another order", "identity", "wider", "another key", "hash index"],
 )
-def test_a_target_that_is_there_already_is_loaded(made: str, pair: Pair, tmp_path: Path):
+def test_existing_targets_are_loaded(made: str, pair: Pair, tmp_path: Path):
+    """Existing targets with partitions, another column order, identity or wider types are loaded."""
     table = pair.name()
     pair.source.create(public(table), COLUMNS)
     pair.source.do(f"INSERT INTO {table} {ROWS}")
@@ -82,7 +83,8 @@ def test_a_target_that_is_there_already_is_loaded(made: str, pair: Pair, tmp_pat
     assert tidegate.run().outcome == "nothing to do"
 
 
-def test_only_an_index_that_can_tell_the_next_value_counts(pair: Pair):
+def test_only_usable_indexes_count(pair: Pair):
+    """Only an index that can find the next value counts: no hash, BRIN, partial or expression index."""
     table = pair.name()
     pair.source.do(
         f"CREATE TABLE {table} (a int PRIMARY KEY, b int, c int, d int, e int, f text, g int, h int);"
@@ -91,13 +93,14 @@ def test_only_an_index_that_can_tell_the_next_value_counts(pair: Pair):
         f"CREATE INDEX ON {table} (lower(f)); CREATE UNIQUE INDEX ON {table} (g) INCLUDE (h)"
     )
     with database_at(pair.source.url).connect("test", read_only=True) as session:
-        shape = session.shapes([TableName("public", table)])[TableName("public", table)]
+        shape = session.table_schemas([TableName("public", table)])[TableName("public", table)]
 
-    assert [column.name for column in shape.columns if shape.indexed(column.name)] == ["a", "e", "g"]
+    assert [column.name for column in shape.columns if shape.has_index_on(column.name)] == ["a", "e", "g"]
     assert shape.primary_key == ("a",)
 
 
-def test_what_guards_a_target_is_seen(pair: Pair):
+def test_triggers_and_references_are_reported(pair: Pair):
+    """The catalog reports enabled triggers and foreign keys that refer to the table."""
     table = pair.name()
     pair.target.do(
         f"CREATE TABLE {table} (id int PRIMARY KEY); CREATE TABLE {table}_lines (id int REFERENCES {table});"
@@ -107,15 +110,14 @@ def test_what_guards_a_target_is_seen(pair: Pair):
         f"ALTER TABLE {table} DISABLE TRIGGER off"
     )
     with database_at(pair.target.url).connect("test", read_only=True) as session:
-        shape = session.shapes([TableName("public", table)])[TableName("public", table)]
+        shape = session.table_schemas([TableName("public", table)])[TableName("public", table)]
 
     assert (shape.triggers, shape.referenced_by) == (("stamp",), (f"public.{table}_lines",))
 
 
-def test_values_that_are_counted_some_at_a_time_are_all_counted(
-    pair: Pair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(looking, "MOST_IN_A_STATEMENT", 2)
+def test_values_counted_in_chunks_are_complete(pair: Pair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """When values are counted in several statements, no value is missed by loading, restating or healing."""
+    monkeypatch.setattr("tidegate.changes.partition.inspect.MOST_IN_A_STATEMENT", 2)
     table = pair.name()
     pair.source.do(f"CREATE TABLE {table} AS SELECT day AS cobid, day AS id FROM generate_series(1, 5) AS day")  # noqa: S608
     tidegate = pair.tidegate(tmp_path, table, look_back=5)
@@ -136,8 +138,8 @@ def loaded(tidegate: Tidegate) -> list[str]:
     return sorted(step.value for step in tidegate.run().steps if step.step == "load")
 
 
-def test_a_read_that_breaks_off_half_way_is_no_shorter_table(pair: Pair, tmp_path: Path):
-    """The rows that came before the error are whole, and must not pass for all of them."""
+def test_failed_read_publishes_no_file(pair: Pair, tmp_path: Path):
+    """When reading fails after some rows, those rows are not published as a complete file."""
     table = pair.name()
     pair.source.do(
         f"CREATE VIEW {table} AS SELECT 1 AS cobid, number, 1 / (number - 5000) AS x"  # noqa: S608
@@ -151,7 +153,8 @@ def test_a_read_that_breaks_off_half_way_is_no_shorter_table(pair: Pair, tmp_pat
     assert pair.target.ask(f"SELECT count(*) FROM {table}") == [(0,)]  # noqa: S608
 
 
-def test_a_write_that_the_server_refuses_half_way_leaves_what_was_there(pair: Pair, tmp_path: Path):
+def test_failed_load_keeps_the_target(pair: Pair, tmp_path: Path):
+    """When the server refuses a row, the load is rolled back, and the next run loads all rows."""
     table, columns = pair.name(), {"cobid": "integer", "id": "integer"}
     pair.source.create(public(table), columns)
     pair.source.do(f"INSERT INTO {table} SELECT 1, number FROM generate_series(1, 5000) AS number")  # noqa: S608
@@ -166,7 +169,9 @@ def test_a_write_that_the_server_refuses_half_way_leaves_what_was_there(pair: Pa
 
 
 @pytest.mark.parametrize("note", ["text NOT NULL", "varchar(5) NOT NULL", "text NOT NULL DEFAULT 'none'"])
-def test_a_null_that_the_target_does_not_take_is_refused_by_its_column(note: str, pair: Pair, tmp_path: Path):
+def test_null_in_a_not_null_column_is_refused(note: str, pair: Pair, tmp_path: Path):
+    """When a target column is NOT NULL and the source has a null, the load fails with the column's name and a
+    remedy."""
     table = pair.name()
     pair.source.create(public(table), COLUMNS)
     pair.source.do(f"INSERT INTO {table} VALUES (1, 1, 'a longer note'), (2, 1, 'another'), (2, 2, NULL)")  # noqa: S608
@@ -186,11 +191,12 @@ def test_a_null_that_the_target_does_not_take_is_refused_by_its_column(note: str
     assert pair.tidegate(tmp_path, table).run(reload=True).rows_loaded == 3
 
 
-def test_a_session_goes_on_after_a_read_that_was_given_up(pair: Pair, copier: Copier):
+def test_session_works_after_an_abandoned_read(pair: Pair, copier: Copier):
+    """When the caller stops reading rows early, the session can read again."""
     table = pair.name()
     pair.source.do(f"CREATE VIEW {table} AS SELECT number FROM generate_series(1, 5000) AS number")  # noqa: S608
     name = TableName("public", table)
-    shape = copier.reading.shapes([name])[name]
+    shape = copier.reading.table_schemas([name])[name]
 
     reading = copier.reading.read(ReadRequest(name, shape.columns, batch=BatchSize(rows=10)))
     first = next(reading)

@@ -1,4 +1,4 @@
-"""Every type of PostgreSQL, with the values that are easy to lose: moved by the real engine, compared by a witness."""
+"""Every PostgreSQL type with values that are easily lost, copied by the real engine and compared by a plain driver."""
 
 from __future__ import annotations
 
@@ -59,20 +59,21 @@ def _cells(sample: Sample, *, odd: bool) -> list[str | None]:
     return [*sample.values, *(sample.odd if odd else ()), *nothing]
 
 
-def landed(lake: Path, table: str, value: object) -> Path:
+def extracted(lake: Path, table: str, value: object) -> Path:
     return lake / "organized" / f"cobid_{value}" / f"{table}_cobid_{value}.parquet"
 
 
 def text_columns(lake: Path, table: str, value: object) -> list[str]:
     """Which columns a file carries as text, by its own footer."""
-    facts: dict[str, Any] = json.loads(pq.read_metadata(landed(lake, table, value)).metadata[b"tidegate"])
+    facts: dict[str, Any] = json.loads(pq.read_metadata(extracted(lake, table, value)).metadata[b"tidegate"])
     return sorted(facts["text_columns"])
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_every_value_arrives_as_it_left(
+def test_every_value_survives(
     family: str, pair: Pair, samples_here: Callable[[tuple[Sample, ...]], list[Sample]], tmp_path: Path
 ):
+    """Each value of each type arrives unchanged. Values that Arrow cannot hold are stored as text in the lake."""
     samples = samples_here(FAMILIES[family])
     table, columns = pair.name(), columns_of(samples)
     pair.source.create(public(table), columns)
@@ -89,7 +90,8 @@ def test_every_value_arrives_as_it_left(
     assert tidegate.verify().outcome == "equal"
 
 
-def test_types_rest_as_what_a_reader_of_the_lake_expects(pair: Pair, tmp_path: Path):
+def test_lake_files_have_the_expected_types(pair: Pair, tmp_path: Path):
+    """Each PostgreSQL type is stored in the lake as the documented Arrow type, with its original name as metadata."""
     samples = [sample for family in FAMILIES.values() for sample in family if not sample.missing_on(pair.server)]
     first = {sample.type: sample.values[0] for sample in reversed(samples) if sample.type in ARROW}
     table, columns = pair.name(), {"cobid": "integer", **{f"a {kind}": kind for kind in first}}
@@ -98,26 +100,28 @@ def test_types_rest_as_what_a_reader_of_the_lake_expects(pair: Pair, tmp_path: P
 
     pair.tidegate(tmp_path, table).run()
 
-    found = pq.read_schema(landed(tmp_path, table, 1))
+    found = pq.read_schema(extracted(tmp_path, table, 1))
     assert {kind: str(found.field(f"a {kind}").type) for kind in first} == {kind: ARROW[kind] for kind in first}
     named = {kind: found.field(f"a {kind}").metadata[b"tidegate.type"].decode() for kind in first}
     assert named == {kind: kind for kind in first}
 
 
-def test_anybody_can_read_a_file_of_the_lake(pair: Pair, tmp_path: Path):
+def test_lake_files_are_plain_parquet(pair: Pair, tmp_path: Path):
+    """A file of the lake can be read with pyarrow alone."""
     table, columns = pair.name(), {"cobid": "integer", "note": "text", "price": "numeric(18,2)", "at": "date"}
     pair.source.create(public(table), columns)
     pair.source.insert(public(table), columns, [["1", "é", "1.50", "2024-02-29"], ["1", None, None, None]])
 
     pair.tidegate(tmp_path, table).run()
 
-    assert pq.ParquetFile(landed(tmp_path, table, 1)).read().to_pylist() == [
+    assert pq.ParquetFile(extracted(tmp_path, table, 1)).read().to_pylist() == [
         {"cobid": 1, "note": "é", "price": Decimal("1.50"), "at": date(2024, 2, 29)},
         {"cobid": 1, "note": None, "price": None, "at": None},
     ]
 
 
-def test_a_column_may_be_asked_for_as_text(pair: Pair, tmp_path: Path):
+def test_column_can_be_stored_as_text(pair: Pair, tmp_path: Path):
+    """With `columns: {price: text}`, the column is stored as text in the lake and arrives unchanged."""
     table, columns = pair.name(), {"cobid": "integer", "price": "numeric(18,2)"}
     pair.source.create(public(table), columns)
     pair.source.insert(public(table), columns, [["1", "1.50"], ["1", "NaN"]])
@@ -149,7 +153,7 @@ def two_versions() -> Iterator[tuple[Server, Server] | Absent]:
         pytest.param(False, False, id="18 to 16"),
     ],
 )
-def test_every_type_crosses_versions_of_the_server(
+def test_every_type_survives_across_server_versions(
     upwards: bool,
     with_spark: bool,
     two_versions: tuple[Server, Server] | Absent,
@@ -157,6 +161,7 @@ def test_every_type_crosses_versions_of_the_server(
     request: pytest.FixtureRequest,
     tmp_path: Path,
 ):
+    """Values of every type arrive unchanged between PostgreSQL 16 and 18, in both directions."""
     if isinstance(two_versions, Absent):
         gaps(str(two_versions))
     old, new = two_versions
@@ -201,7 +206,8 @@ NUMBERED = [[str(number), text] for number, text in enumerate(STRINGS[:30])]
     ],
     ids=["by default", "one row", "seven rows", "an even number", "one byte", "rows before bytes"],
 )
-def test_batches_of_any_size_carry_the_same_rows(size: BatchSize, sizes: list[int], pair: Pair, copier: Copier):
+def test_any_batch_size_copies_the_same_rows(size: BatchSize, sizes: list[int], pair: Pair, copier: Copier):
+    """Limits of rows and bytes change the batches, not the copied rows."""
     table, columns = pair.name(), {"id": "integer", "note": "text"}
     both_create(pair, table, columns, NUMBERED)
 
@@ -214,7 +220,8 @@ def test_batches_of_any_size_carry_the_same_rows(size: BatchSize, sizes: list[in
     [(1_000, [1, 1, 2]), (5_000_000, [4]), (1_000_001, [1, 1, 2])],
     ids=["tiny", "vast", "just enough"],
 )
-def test_a_row_larger_than_a_batch_is_a_batch_of_its_own(limit: int, sizes: list[int], pair: Pair, copier: Copier):
+def test_oversized_row_gets_its_own_batch(limit: int, sizes: list[int], pair: Pair, copier: Copier):
+    """A row larger than the byte limit becomes its own batch."""
     table, columns = pair.name(), {"note": "text"}
     both_create(pair, table, columns, [["x" * 1_000_000], ["y" * 1_000_000 + "\n"], ["z"], [None]])
 
@@ -225,7 +232,8 @@ def test_a_row_larger_than_a_batch_is_a_batch_of_its_own(limit: int, sizes: list
 @pytest.mark.parametrize(
     "settings", [{"batch_rows": 1}, {"batch_rows": 7}, {"batch_bytes": 64}, {"batch_rows": 10_000}], ids=str
 )
-def test_the_settings_for_batches_change_neither_rows_nor_proof(settings: dict[str, int], pair: Pair, tmp_path: Path):
+def test_batch_settings_change_neither_rows_nor_hash(settings: dict[str, int], pair: Pair, tmp_path: Path):
+    """`batch_rows` and `batch_bytes` change neither the rows nor the result of `verify`."""
     table, columns = pair.name(), {"cobid": "integer", "id": "integer", "note": "text"}
     pair.source.create(public(table), columns)
     pair.source.insert(public(table), columns, [["1", *row] for row in NUMBERED])
@@ -237,8 +245,8 @@ def test_the_settings_for_batches_change_neither_rows_nor_proof(settings: dict[s
 
 
 @pytest.mark.parametrize("kind", ["integer", "text", "boolean", "bytea", "date", "numeric(10,2)", "jsonb", "integer[]"])
-def test_a_single_column_of_nulls_arrives(kind: str, pair: Pair, copier: Copier):
-    """A row that is nothing but a null is an empty line in csv."""
+def test_single_column_of_nulls_survives(kind: str, pair: Pair, copier: Copier):
+    """A row whose only value is null, which is an empty line in CSV, arrives."""
     table, columns = pair.name(), {"x": kind}
     both_create(pair, table, columns, [[None]] * 5)
 
@@ -247,7 +255,8 @@ def test_a_single_column_of_nulls_arrives(kind: str, pair: Pair, copier: Copier)
 
 
 @pytest.mark.parametrize("values", [["", None, ""], ["\\.", None, "\\."], ["\n", "", None], ["\ufeff", None]], ids=repr)
-def test_a_single_column_tells_an_empty_text_from_a_null(values: list[str | None], pair: Pair, copier: Copier):
+def test_empty_text_and_null_stay_distinct(values: list[str | None], pair: Pair, copier: Copier):
+    """In a single column, empty texts, line breaks and nulls stay distinct."""
     table, columns = pair.name(), {"x": "text"}
     both_create(pair, table, columns, [[value] for value in values])
 
@@ -256,13 +265,15 @@ def test_a_single_column_tells_an_empty_text_from_a_null(values: list[str | None
     assert differences(pair.source, pair.target, public(table), columns) == []
 
 
-def test_a_table_without_rows_moves_nothing(pair: Pair, copier: Copier):
+def test_empty_table_copies_no_batch(pair: Pair, copier: Copier):
+    """Copying a table without rows produces no batch."""
     table = pair.name()
     both_create(pair, table, {"x": "text"}, [])
     assert copier.copy(TableName("public", table)) == []
 
 
-def test_a_project_whose_table_has_no_rows_creates_nothing(pair: Pair, tmp_path: Path):
+def test_run_on_an_empty_table_creates_nothing(pair: Pair, tmp_path: Path):
+    """A run on a table without rows does nothing and creates no target table."""
     table = pair.name()
     pair.source.create(public(table), {"cobid": "integer"})
 
@@ -272,7 +283,8 @@ def test_a_project_whose_table_has_no_rows_creates_nothing(pair: Pair, tmp_path:
     assert pair.target.ask("SELECT to_regclass(%s)", f"public.{table}") == [(None,)]
 
 
-def test_two_hundred_columns_arrive(pair: Pair, tmp_path: Path):
+def test_two_hundred_columns_survive(pair: Pair, tmp_path: Path):
+    """A table with 200 columns arrives unchanged."""
     kinds = ("integer", "text", "numeric(18,2)", "timestamp with time zone", "bytea")
     table = pair.name()
     columns = {"cobid": "integer", **{f"c{place}": kinds[place % 5] for place in range(200)}}
@@ -293,7 +305,8 @@ LATIN = "ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"
 BYTES = "ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"
 
 
-def test_a_source_in_another_encoding_keeps_its_letters(server: Server, tmp_path: Path):
+def test_latin1_source_keeps_its_letters(server: Server, tmp_path: Path):
+    """Texts and names of a LATIN1 source arrive in a UTF-8 target."""
     with ExitStack() as stack:
         source = stack.enter_context(Witness(stack.enter_context(server.database(LATIN))))
         target = stack.enter_context(Witness(stack.enter_context(server.database())))
@@ -306,7 +319,8 @@ def test_a_source_in_another_encoding_keeps_its_letters(server: Server, tmp_path
         assert target.ask('SELECT "nöte" FROM "täble" ORDER BY 1') == [("plain",), ("Ærø ÿ",)]
 
 
-def test_a_target_that_has_no_letter_for_a_value_refuses_it_whole(server: Server, tmp_path: Path):
+def test_unencodable_text_is_refused(server: Server, tmp_path: Path):
+    """When the target's encoding lacks a character, the load is rolled back as a whole."""
     with ExitStack() as stack:
         source = stack.enter_context(Witness(stack.enter_context(server.database())))
         target = stack.enter_context(Witness(stack.enter_context(server.database(LATIN))))
@@ -320,7 +334,8 @@ def test_a_target_that_has_no_letter_for_a_value_refuses_it_whole(server: Server
         assert target.ask("SELECT count(*) FROM t") == [(0,)]
 
 
-def test_bytes_that_are_no_text_are_refused_in_the_servers_own_words(server: Server, tmp_path: Path):
+def test_invalid_bytes_are_refused(server: Server, tmp_path: Path):
+    """Bytes that are not valid text are refused with the server's own message."""
     with ExitStack() as stack:
         url = stack.enter_context(server.database(BYTES))
         target = stack.enter_context(Witness(stack.enter_context(server.database())))
@@ -339,8 +354,9 @@ def test_bytes_that_are_no_text_are_refused_in_the_servers_own_words(server: Ser
 # Partition columns
 
 
-def test_a_type_without_an_order_of_its_own_is_refused_as_partition_column(pair: Pair, tmp_path: Path):
-    """Text of these sorts unlike their values, so `the newest 10` would be any ten."""
+def test_unordered_type_is_refused_as_partition_column(pair: Pair, tmp_path: Path):
+    """Texts of these types sort differently from their values, so the newest values cannot be found. They are
+    refused."""
     kinds = [
         "real",
         "double precision",
@@ -364,9 +380,8 @@ def test_a_type_without_an_order_of_its_own_is_refused_as_partition_column(pair:
         assert problem.startswith(f"{table}: cobid is {kind}, whose values have no exact order to partition by."), kind
 
 
-def test_a_collation_that_calls_unlike_texts_equal_is_refused_for_a_partition_column(
-    pair: Pair, gaps: Callable[[str], None], tmp_path: Path
-):
+def test_nondeterministic_collation_is_refused(pair: Pair, gaps: Callable[[str], None], tmp_path: Path):
+    """A partition column whose collation treats different texts as equal is refused."""
     if "icu" not in pair.server.abilities:
         gaps(f"collations that ignore case: {pair.server.name} has no icu")
     table = pair.name()

@@ -1,4 +1,4 @@
-"""How docs/types.md shows what travelled; and for SQL Server, which nobody could run here, what the code declares."""
+"""Write the tables of docs/types.md: recorded results, and for SQL Server the types that the code declares."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from kit.copies import database_at
 from tidegate.databases.mysql import Mysql
 from tidegate.databases.postgresql import Postgresql
 from tidegate.databases.sqlserver import SqlServer
-from tidegate.databases.sqlserver.types import holds
+from tidegate.databases.sqlserver.types import logical_type
+from tidegate.hashing.arrow import arrow_type
 from tidegate.interfaces import Database
 from tidegate.model.columns import Column
 from tidegate.model.connection import Connection
 from tidegate.model.names import TableName
-from tidegate.rows.arrow import arrow_type
 
 LABELS = {"mysql": "MySQL, MariaDB", "postgresql": "PostgreSQL", "sqlserver": "SQL Server"}
 OF_SQLSERVER = """\
@@ -79,16 +79,16 @@ def _rows_from_sqlserver(road: Road) -> list[str]:
 
 def _column(kind: str) -> Column:
     """As the catalog would describe it."""
-    held = holds(kind)
+    held = logical_type(kind)
     copy = "binary(8)" if kind == "rowversion" else ""  # which the server alone can write
-    return Column("c", kind, held.rests_as, holds=held, database="sqlserver", in_target=copy)
+    return Column("c", kind, held.storage_type, logical_type=held, database="sqlserver", portable_type=copy)
 
 
 def declared(one: Traveller, column: Column, road: Road) -> Outcome:
     """What would become of it, if all is as the code says."""
     target = nowhere(road.target).declare(column).type
     bare = target.partition(" CHARACTER SET ")[0].partition(" COLLATE ")[0]
-    return Outcome(one.type, [str(arrow_type(column.rests_as))], bare, refused=[value for value, _ in one.never])
+    return Outcome(one.type, [str(arrow_type(column.storage_type))], bare, refused=[value for value, _ in one.never])
 
 
 def rows_to_sqlserver(source: Side, road: Road, travellers: Sequence[Traveller]) -> list[str]:
@@ -98,5 +98,5 @@ def rows_to_sqlserver(source: Side, road: Road, travellers: Sequence[Traveller])
     database = database_at(source.url)
     name = TableName(database.default_schema, table)
     with database.connect("test", read_only=True) as session:
-        columns = {column.name: column for column in session.shapes([name])[name].columns}
+        columns = {column.name: column for column in session.table_schemas([name])[name].columns}
     return [row(declared(one, columns[str(place)], road), road) for place, one in enumerate(travellers)]

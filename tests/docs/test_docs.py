@@ -1,4 +1,4 @@
-"""Docs that cannot rot: references are generated from the code, and examples of the guide are run.
+"""The docs agree with the code: reference pages are generated from it, and examples in the prose are read by it.
 
 `make golden` rewrites the generated pages.
 """
@@ -6,22 +6,36 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import inspect
 import os
 import re
-from collections.abc import Iterator
+import shlex
+import textwrap
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 import click
 import pytest
+from pydantic.fields import FieldInfo
 
 from conformance.types_page import from_sqlserver_sections
-from tidegate import errors
+from tidegate import errors, plugins
 from tidegate.cli.main import main
-from tidegate.config import load_project, project, tables
+from tidegate.config import load_project, project
+from tidegate.config.kinds import KINDS, Preset
+from tidegate.config.tables import TableSettings, table_model
 from tidegate.databases.sqlserver import types
+from tidegate.interfaces.change import Change
+from tidegate.interfaces.check import Check
+from tidegate.interfaces.database import Database, Session
+from tidegate.interfaces.lake import Lake, PartWriter
+from tidegate.interfaces.load import Load
 from tidegate.model.connection import Connection
 from tidegate.plugins import database, installed
+from tidegate.settings import Settings
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -48,49 +62,104 @@ def _help(command: click.Command, name: str) -> str:
     return f"```\n{command.get_help(context)}\n```\n"
 
 
+class Section(NamedTuple):
+    """One heading of the page, and the groups of settings below it: each a sentence of its own and a table."""
+
+    title: str
+    groups: list[tuple[str, type[Settings]]]
+
+
+def sections() -> list[Section]:
+    """Return what the page shows. Changes and loads are found by the names in KINDS; none is listed here."""
+    kinds = [Section(f"A table of kind `{kind}`", _parts_of(preset)) for kind, preset in KINDS.items()]
+    return [
+        Section("Every table", [("", TableSettings)]),
+        *kinds,
+        *(Section(f"`load: {name}`", [("", plugins.load(name).Settings)]) for name in _other_loads()),
+        Section("`values:`", [("", _nested("values"))]),
+        Section("`retain:`", [("", _nested("retain"))]),
+        Section("The project", [("", project.Project)]),
+        Section("`lake:`", [("", project.Lake)]),
+        Section("`spark:`", [("", project.SparkSettings)]),
+    ]
+
+
+def _parts_of(preset: Preset) -> list[tuple[str, type[Settings]]]:
+    change, load = plugins.change(preset.change), plugins.load(preset.load)
+    return [(f"`changes: {change.name}`", change.Settings), (f"`load: {load.name}`", load.Settings)]
+
+
+def _other_loads() -> list[str]:
+    """Return the built-in loads that no kind uses by itself."""
+    built_in = {plugin.kind for plugin in installed() if (plugin.folder, plugin.origin) == ("loads", "built in")}
+    return sorted(built_in - {preset.load for preset in KINDS.values()})
+
+
+def _nested(name: str) -> type[Settings]:
+    """Return the group of settings that some table has under this key."""
+    models = [table_model(kind) for kind in KINDS]
+    return next(model.model_fields[name].annotation for model in models if name in model.model_fields)
+
+
 def configuration_page() -> str:
-    written = [node for module in (project, tables) for node in ast.parse(inspect.getsource(module)).body]
-    classes = {node.name: node for node in written if isinstance(node, ast.ClassDef)}
-    about = "Every key of `tidegate.yml`. A wrong key is an error that names the nearest right one."
-    parts = [f"# Configuration\n\n{GENERATED}\n{about}\n"]
-    for name, title in SECTIONS.items():
-        rows = [_row(node, classes[name].body) for node in classes[name].body if isinstance(node, ast.AnnAssign)]
-        table = "\n".join(row for row in rows if row)
-        heading = f"## {title}\n\n{ast.get_docstring(classes[name])}\n"
-        parts.append(f"{heading}\n| key | default | meaning |\n| --- | --- | --- |\n{table}\n")
+    about = (
+        "Every key of `tidegate.yml`. A wrong key is an error that names the nearest right one.\n\n"
+        "A table has the keys of every table, of its change and of its load. `kind` is a preset of the two:\n\n"
+        "| kind | change | loads that fit; the first is the default |\n| --- | --- | --- |\n"
+    )
+    for kind, preset in KINDS.items():
+        others = [name for name in plugins.change(preset.change).loads if name != preset.load]
+        about += f"| `{kind}` | `{preset.change}` | {', '.join(f'`{name}`' for name in [preset.load, *others])} |\n"
+    parts = [f"# Configuration\n\n{GENERATED}\n{about}"]
+    for section in sections():
+        parts.append(f"## {section.title}\n")
+        parts += [_group(title, model) for title, model in section.groups]
     return "\n".join(parts)
 
 
-SECTIONS = {
-    "Project": "The project",
-    "TableSettings": "Every table",
-    "PartitionTable": "A table of kind `partition`",
-    "Scd2Table": "A table of kind `scd2`",
-    "StaticTable": "A table of kind `static`",
-    "Values": "`values:`",
-    "Retain": "`retain:`",
-    "Lake": "`lake:`",
-    "SparkSettings": "`spark:`",
-}
+def _group(title: str, model: type[Settings]) -> str:
+    meanings, fields = _meanings(model), model.model_fields
+    rows = [
+        f"| `{fields[name].alias or name}` | {_default(name, fields[name])} | {meanings[name]} |" for name in meanings
+    ]
+    about = " ".join((model.__doc__ or "").split())
+    heading = f"{title}: {about[0].lower()}{about[1:]}" if title else about
+    table = "| key | default | meaning |\n| --- | --- | --- |\n" + "\n".join(rows) + "\n"
+    return f"{heading}\n\n{table}" if rows else f"{heading}\n"
 
 
-def _row(node: ast.AnnAssign, body: list[ast.stmt]) -> str:
-    assert isinstance(node.target, ast.Name)
-    following = body[body.index(node) + 1] if node is not body[-1] else None
-    if not (isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant)):
-        return ""
-    default = "required" if node.value is None else ast.unparse(node.value)
-    default = {"()": "none", "{}": "none", "None": "none", "BATCH_ROWS": "10000", "BATCH_BYTES": "16 MiB"}.get(
-        default, default
-    )
-    default = "none" if default.startswith(("Field(", "Values(", "Retain(", "SparkSettings(")) else default.strip("'")
-    default = "the key" if node.target.id in ("source_table", "target_table") else default
-    return f"| `{node.target.id.rstrip('_')}` | {default} | {following.value.value} |"
+def _meanings(model: type[Settings]) -> dict[str, str]:
+    """Return what stands below each setting in the class."""
+    [written] = ast.parse(textwrap.dedent(inspect.getsource(model))).body
+    assert isinstance(written, ast.ClassDef)
+    found = {}
+    for node, following in pairwise(written.body):
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and isinstance(following, ast.Expr):
+            assert isinstance(following.value, ast.Constant)
+            found[node.target.id] = " ".join(str(following.value.value).split())
+    return found
+
+
+def _default(name: str, field: FieldInfo) -> str:
+    if name in ("source_table", "target_table"):
+        return "the key"
+    if field.is_required():
+        return "required"
+    match field.default:
+        case None | () | Settings():
+            return "none"
+        case bool():
+            return str(field.default).lower()
+        case Mapping() if not field.default:
+            return "none"
+        case int() if name == "batch_bytes":
+            return f"{field.default // 2**20} MiB"
+    return str(field.default)
 
 
 def plugins_page() -> str:
     parts = [f"# Plug-ins\n\n{GENERATED}\nWhat is installed; `tidegate plugins` lists it for your own installation.\n"]
-    for folder in ("databases", "changes", "lakes", "loads"):
+    for folder in plugins.FOLDERS:
         rows = [
             f"| `{plugin.kind}` | {plugin.about} |"
             for plugin in installed()
@@ -103,17 +172,17 @@ def plugins_page() -> str:
 @pytest.mark.parametrize(
     ("name", "page"), [("cli.md", cli_page), ("configuration.md", configuration_page), ("plugins.md", plugins_page)]
 )
-def test_a_generated_page_is_what_the_code_says(name, page):
+def test_generated_page_equals_the_code(name, page):
     if os.environ.get("TIDEGATE_UPDATE_GOLDEN"):
         (DOCS / name).write_text(page())
     assert (DOCS / name).read_text() == page(), f"docs/{name} is stale: run `make golden`"
 
 
-def test_the_page_of_types_says_of_sql_server_what_the_code_declares():
+def test_types_page_shows_every_sql_server_type():
     """The rest of the page is what travelled: tests/conformance/test_journeys.py compares it."""
     page = (DOCS / "types.md").read_text()
     assert from_sqlserver_sections() in page, "docs/types.md is stale: run `make golden`"
-    shown = {types.bare(kind) for kind in re.findall(r"^\| `(.*?)` \|", from_sqlserver_sections(), re.MULTILINE)}
+    shown = {types.base_type(kind) for kind in re.findall(r"^\| `(.*?)` \|", from_sqlserver_sections(), re.MULTILINE)}
     known = {*types._PLAIN, *types._SECONDS, *types._TEXTS, *types._BYTES}
     assert shown == {*known, "decimal", "numeric", "vector", "sql_variant"} - {"timestamp"}, (
         "of which rowversion is the better name"
@@ -134,22 +203,13 @@ def test_every_command_has_help_and_an_example():
 
 
 def test_every_setting_has_its_meaning():
-    page = configuration_page()
-    for model in (
-        project.Project,
-        tables.PartitionTable,
-        tables.Scd2Table,
-        tables.StaticTable,
-        tables.Values,
-        tables.Retain,
-        project.Lake,
-        project.SparkSettings,
-    ):
+    page, shown = configuration_page(), [model for section in sections() for _, model in section.groups]
+    for model in (*shown, *(table_model(kind) for kind in KINDS)):
         for setting in model.setting_names():
             assert f"| `{setting}` |" in page, f"{model.__name__}.{setting}"
 
 
-def test_every_error_is_drawn_in_the_tree_and_explained_in_the_guide():
+def test_every_error_is_in_the_tree_and_the_guide():
     guide = (DOCS / "guide.md").read_text()
     kinds = [
         kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.TidegateError)
@@ -158,6 +218,22 @@ def test_every_error_is_drawn_in_the_tree_and_explained_in_the_guide():
         assert kind.__name__ in (errors.__doc__ or ""), f"{kind.__name__} is not in the tree"
         if kind not in (errors.TidegateError, errors.DatabaseError, errors.NotNative):
             assert kind.__name__ in guide, f"{kind.__name__} is not in docs/guide.md"
+
+
+@pytest.mark.parametrize(
+    "interface", [Database, Session, Change, Load, Lake, PartWriter, Check], ids=lambda interface: interface.__name__
+)
+def test_contributing_lists_every_abstract_method(interface):
+    page = (ROOT / "CONTRIBUTING.md").read_text()
+    table = page.partition(f"| method of `{interface.__name__}` |")[2].partition("\n\n")[0]
+    first_cells = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
+    assert set(re.findall(r"`(\w+)`", " ".join(first_cells))) == interface.__abstractmethods__
+
+
+def test_files_named_in_prose_exist():
+    for page in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"):
+        for name in re.findall(r"`([a-z_]+/[\w/]+\.py)`", (ROOT / page).read_text()):
+            assert (ROOT / name).exists() or (ROOT / "src" / "tidegate" / name).exists(), f"{page}: {name}"
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/guide.md"])
@@ -173,7 +249,27 @@ def test_every_configuration_in_the_prose_can_be_read(page, tmp_path, monkeypatc
         assert load_project(path).tables
 
 
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "docs/guide.md"])
+def test_every_command_in_the_prose_can_be_parsed(page):
+    """Also its arguments and options; a command that is only named, as in `tidegate forget`, may lack them."""
+    text = (ROOT / page).read_text()
+    found = re.findall(r"^tidegate (.*)$", text, re.MULTILINE) + re.findall(r"`tidegate ([a-z][^`]*)`", text)
+    assert found or page == "CONTRIBUTING.md"
+    for line in found:
+        name, *arguments = shlex.split(line, comments=True)
+        with contextlib.suppress(click.MissingParameter):
+            dict(commands())[name].make_context(name, arguments)
+
+
 def test_links_between_pages_lead_somewhere():
     for page in [*ROOT.glob("*.md"), *DOCS.glob("*.md")]:
-        for link in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
-            assert (page.parent / link).exists(), f"{page.name} -> {link}"
+        for link, anchor in re.findall(r"\]\(([^)#:]*)#?([^):]*)\)", page.read_text()):
+            to = page.parent / link if link else page
+            assert to.exists(), f"{page.name} -> {link}"
+            assert not anchor or anchor in _anchors(to), f"{page.name} -> {link}#{anchor}"
+
+
+def _anchors(page: Path) -> set[str]:
+    """Return the anchors that GitHub makes of the headings of a page."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings}

@@ -1,1 +1,1 @@
-"""Words for tests: a `Witness` on a server, and a run without a JVM."""
+"""Helpers for tests: witnesses on servers, projects, crashes and runs without a JVM."""

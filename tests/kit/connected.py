@@ -1,4 +1,4 @@
-"""A run and a proof on a Spark Connect session, as a program: `python -m kit.connected CONFIGURATION`."""
+"""A program that runs and verifies on a Spark Connect session: `python -m kit.connected CONFIGURATION`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows from one table into another through the product's sessions alone: no lake, no ledger, no Spark."""
+"""Copy rows between tables through the product's sessions only: no lake, no ledger, no Spark."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import pyarrow as pa
 
 from tidegate.config.secrets import Variables
 from tidegate.config.urls import parse_connection
+from tidegate.hashing.receipts import with_text_where_needed
 from tidegate.interfaces import BatchSize, Database, ReadRequest, Session
 from tidegate.model.names import TableName
 from tidegate.plugins import database
-from tidegate.runs.landing import with_text_where_needed
 
 WHOLE = BatchSize()
 
@@ -22,7 +22,7 @@ def database_at(url: str) -> Database:
 
 
 class Copier:
-    """An open session on each side. A second copy uses the same sessions, also after one that failed."""
+    """An open session on each side. Later copies reuse both sessions, also after a failed copy."""
 
     def __init__(self, source: str, target: str) -> None:
         with ExitStack() as stack:
@@ -31,16 +31,16 @@ class Copier:
             self._stack = stack.pop_all()
 
     def copy(self, table: TableName, batch: BatchSize = WHOLE) -> list[int]:
-        """Replaces nothing: the rows are added. Returns the rows of each batch."""
-        shape = self.reading.shapes([table])[table]
+        """Append the rows to the target. Return the number of rows of each batch."""
+        shape = self.reading.table_schemas([table])[table]
         request = ReadRequest(shape.name, shape.columns, batch=batch)
-        target = self.writing.shapes([table])[table]
+        target = self.writing.table_schemas([table])[table]
         sizes: list[int] = []
 
         def counted(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            for one in batches:
-                sizes.append(one.num_rows)
-                yield one
+            for record_batch in batches:
+                sizes.append(record_batch.num_rows)
+                yield record_batch
 
         def work(request: ReadRequest) -> dict[str, int]:
             sizes.clear()

@@ -1,10 +1,10 @@
-"""Boundaries that remember or kill; as a program, a run that dies at a boundary.
+"""Boundaries that record or kill. As a program: a run that is killed at a boundary.
 
     python crash.py CONFIGURATION PLACE NTH TALLY VICTIM [VERB]
 
-`VICTIM` is `process` (the one that reaches the place: the driver, or a worker of Spark's), `session` (everybody that
-the program started) or `all in one` (the run has no JVM, and its tasks no process of their own). A run that comes to
-its end prints its report as JSON. `VERB` is `run`, unless it is said to be `adopt`.
+`VICTIM` is `process` (the process that reaches the boundary: the driver or a Spark worker), `session` (every process
+that the program started) or `all in one` (the run has no JVM, and its tasks run in the driver). A run that is not
+killed prints its report as JSON. `VERB` is `run` (the default) or `adopt`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tidegate.runs.listener import Boundary
 
 
 class Recorder(Boundary):
-    """Writes every place down, also those that workers of Spark's reach."""
+    """Records every boundary that is reached, also in Spark workers."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -37,12 +37,12 @@ class Recorder(Boundary):
             log.write(f"{place}\n")
 
     def times(self) -> dict[str, int]:
-        """How often each place was reached."""
+        """Return how often each boundary was reached."""
         return dict(Counter(self._path.read_text().splitlines()))
 
 
 class Killer(Boundary):
-    """Kills when the place is reached for the nth time, whoever reaches it. `tally` counts over all processes."""
+    """Kills when a boundary is reached for the nth time in any process. The file `tally` counts over all processes."""
 
     def __init__(self, place: str, nth: int, tally: Path, victim: str) -> None:
         self._place, self._nth, self._tally, self._victim = place, nth, tally, victim
@@ -65,7 +65,7 @@ class Killer(Boundary):
 
 
 class Interrupter(Killer):
-    """Interrupts instead, as Ctrl-C does: the process lives, and what was open is closed."""
+    """Raises KeyboardInterrupt instead, like Ctrl-C: the process lives and closes its resources."""
 
     def __init__(self, place: str, nth: int, tally: Path) -> None:
         super().__init__(place, nth, tally, "")
@@ -74,7 +74,7 @@ class Interrupter(Killer):
         raise KeyboardInterrupt
 
 
-# The folder of the tests is not on the path of Spark's workers.
+# Spark workers do not have the tests' folder on their path.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 cloudpickle.register_pickle_by_value(processes)
 

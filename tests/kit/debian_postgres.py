@@ -1,6 +1,6 @@
-"""The PostgreSQL of the distribution: the one that is installed, or its package, unpacked.
+"""The PostgreSQL of the Linux distribution: the installed one, or its unpacked package.
 
-It is built otherwise than the one in the wheel: with XML, ICU, systemd, PAM and locales of the machine.
+Unlike the PostgreSQL in the wheel, it is built with XML, ICU, systemd, PAM and the locales of the machine.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ exec {} "$@"
 
 
 class NoPostgres(Exception):
-    """No server of the distribution can be had here. The text is one sentence: why, and what to do."""
+    """No server of the distribution is available. The text is one sentence: the reason and the remedy."""
 
 
 def find(installed: Path = _INSTALLED, cache: Path | None = None) -> Path:
-    """The folder with its programs. Raises NoPostgres."""
+    """Return the folder with its programs. Raises NoPostgres."""
     found = _programs(installed)
     if found is None:
         try:
@@ -48,7 +48,7 @@ def _lib(tree: Path) -> Path:
 
 
 def _programs(lib: Path) -> Path | None:
-    """None when there is no version, or none that starts. The newest one otherwise."""
+    """Return the folder of the newest version that starts, or None."""
     for version in sorted(lib.glob("*/bin/initdb"), key=_number, reverse=True):
         folder = version.parent if lib == _INSTALLED else _with_libraries(version.parent, lib.parents[2])
         if subprocess.run([folder / "postgres", "--version"], capture_output=True).returncode == 0:
@@ -61,7 +61,7 @@ def _number(path: Path) -> int:
 
 
 def _with_libraries(programs: Path, tree: Path) -> Path:
-    """A folder of scripts beside the programs, which give them the libraries that were unpacked with them."""
+    """Return a folder of scripts that start the programs with the libraries that were unpacked with them."""
     folder = programs.with_name("with-libraries")
     folder.mkdir(exist_ok=True)
     path = ":".join(map(str, libraries(tree)))

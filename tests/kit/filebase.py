@@ -1,18 +1,18 @@
-"""filebase: a database that Tidegate never heard of, whole in one file. A URL is `filebase:///path/to/file.db`.
+"""filebase: a third-party database plugin for databases in one file. A URL is `filebase:///path/to/file.db`.
 
-It is SQLite under a name of its own. `tests/stories/test_new_database.py` installs it as a stranger would: this file on
-the path, and an entry point in the group `tidegate.databases`. Nothing of Tidegate is edited for it.
+It is SQLite under another name. `tests/stories/test_new_database.py` installs it like a third-party package: this file
+on the path, and an entry point in the group `tidegate.databases`. It needs no change in Tidegate.
 
 Facts that shape this file
- * A column takes every value; its type only says how a value is preferred to be kept, and no size is enforced. Letters
-   in the type's name decide: INT first, then TEXT, then BLOB, then REAL and FLOA.
- * There is no exact decimal and no time. Their types begin with `text_`, so that each digit stays as it was written;
-   a decimal therefore sorts as text, and is no column to partition by.
- * NaN would be kept as NULL, and -0.0 as 0.0.
- * No type can be altered, and none needs to be: see the first fact.
- * The whole file has one writer at a time. BEGIN IMMEDIATE waits for the others, so a transaction holds every lock.
- * A transaction sees the file as it was when it read for the first time; no other session can see the same.
- * COMMIT is answered in this process: its outcome is never unknown.
+ * A column accepts every value. Its type only sets the preferred storage, and sizes are not enforced. Letters in the
+   type's name decide: INT first, then TEXT, then BLOB, then REAL and FLOA.
+ * There are no exact decimals and no times. Their types begin with `text_`, so that every digit is kept. A decimal
+   therefore sorts as text and cannot be a partition column.
+ * NaN would be stored as NULL, and -0.0 as 0.0.
+ * Types cannot be altered, and need not be: see the first fact.
+ * A file has one writer at a time. BEGIN IMMEDIATE waits for the others, so a transaction holds every lock.
+ * A transaction sees the file as of its first read. Other sessions cannot share this snapshot.
+ * COMMIT runs in this process, so its outcome is never unknown.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tidegate.errors import DatabaseError, MissingObject, NotNative, Transient, Unreachable, Unsupported, ValueProblem
-from tidegate.interfaces import BatchSize, Database, ReadRequest, Session
-from tidegate.model.columns import Column, Shape
+from tidegate.interfaces import BatchSize, Capabilities, Database, ReadRequest, Session
+from tidegate.model.columns import Column, TableSchema
 from tidegate.model.names import TableName, staged_name
 from tidegate.model.types import Type
-from tidegate.model.values import Kind, Value
-from tidegate.sql.text import AsText, Dialect, Exactly, Literal, Name, Part, Sql, names, raw, render, sql
+from tidegate.model.values import Value, ValueKind
+from tidegate.sql.text import AsText, Dialect, ExactColumn, Literal, Name, Part, Sql, names, raw, render, sql
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,7 +47,7 @@ SCHEMA = "main"
 SECONDS_TO_WAIT = 300
 STEPS_BETWEEN_LOOKS = 10_000
 
-# Types: what each holds, and how a column for another database's values is declared.
+# Types: the values of each, and the declaration of a column for values of another database.
 
 _FAMILIES = {
     "smallint": "int16",
@@ -95,42 +95,42 @@ _SIZED = {
 _TYPE = re.compile(r"(\w+)(?:\((\d+)(?:,(\d+))?\))?")
 
 
-def holds(spelled: str) -> Type:
-    found = _TYPE.fullmatch(spelled.lower())
+def logical_type(declared: str) -> Type:
+    found = _TYPE.fullmatch(declared.lower())
     if found is None or found[1] not in _FAMILIES:
-        return Type("local", spelling=spelled)
+        return Type("local", spelling=declared)
     return Type(_FAMILIES[found[1]], int(found[2]) if found[2] else None, int(found[3] or 0))
 
 
-def _spelled(wished: Type) -> str:
-    if wished.family == "decimal" and wished.scale >= 0:
-        return f"text_decimal({wished.size},{wished.scale})"
-    if wished.family in _SIZED:
-        return _SIZED[wished.family] + ("" if wished.size is None else f"({wished.size})")
-    return _PLAIN.get(wished.family, "text")
+def _declared_type(wanted: Type) -> str:
+    if wanted.family == "decimal" and wanted.scale >= 0:
+        return f"text_decimal({wanted.size},{wanted.scale})"
+    if wanted.family in _SIZED:
+        return _SIZED[wanted.family] + ("" if wanted.size is None else f"({wanted.size})")
+    return _PLAIN.get(wanted.family, "text")
 
 
-def _partition_kind(column: Column) -> Kind | None:
-    kinds = {"date": Kind.DATE, "string": Kind.TEXT}
-    return Kind.INTEGER if column.holds.is_integer else kinds.get(column.holds.family)
+def _value_kind(column: Column) -> ValueKind | None:
+    kinds = {"date": ValueKind.DATE, "string": ValueKind.TEXT}
+    return ValueKind.INTEGER if column.logical_type.is_integer else kinds.get(column.logical_type.family)
 
 
 # Statements
 
 
 class FilebaseDialect(Dialect):
-    """Texts are compared by their bytes, whatever a column says."""
+    """Compares texts by their bytes, whatever the column's collation is."""
 
     delete_joined = "DELETE FROM {table} AS t WHERE EXISTS (SELECT 1 FROM {stage} AS s WHERE {on})"
 
     def typed(self, quoted: str, column_type: str) -> str:
-        return f"CAST({quoted} AS INTEGER)" if holds(column_type).is_integer else quoted
+        return f"CAST({quoted} AS INTEGER)" if logical_type(column_type).is_integer else quoted
 
-    def exactly(self, column: str, column_type: str = "") -> str:
+    def exact(self, column: str, column_type: str = "") -> str:
         return f"{column} COLLATE BINARY"
 
-    def among(self, column: str, values: Sequence[Literal]) -> str:
-        return super().among(self.exactly(column), values)
+    def is_one_of(self, column: str, values: Sequence[Literal]) -> str:
+        return super().is_one_of(self.exact(column), values)
 
 
 DIALECT = FilebaseDialect()
@@ -141,7 +141,7 @@ FROM sqlite_master AS t JOIN pragma_table_xinfo(t.name) AS c
 WHERE t.type IN ('table', 'view') AND c.hidden <> 1
 ORDER BY t.name, c.cid
 """
-# An index over an expression, or in another order than that of the bytes, cannot tell the next greater value.
+# An index on an expression, or with another collation than BINARY, cannot find the next greater value.
 _INDEXES = """
 SELECT t.name, i.name, i."unique" AND i.origin <> 'pk', x.name, x.name IS NULL OR x.coll <> 'BINARY'
 FROM sqlite_master AS t JOIN pragma_index_list(t.name) AS i JOIN pragma_index_xinfo(i.name) AS x
@@ -179,7 +179,21 @@ class Filebase(Database):
 
     kind = KIND
     label = "filebase"
-    features = frozenset()
+    capabilities = Capabilities(
+        transactional_ddl=True,
+        enforced_keys=True,
+        session_locks=True,  # lock files beside the database
+        streams_into_transaction=True,
+        exported_snapshots=False,
+        read_only_sessions=True,
+        native_partitions=False,
+        row_versions=False,
+        bulk_from_files=False,
+        schemas_are_databases=False,
+        updates_identity=True,
+        surrogate_keys=False,
+        alters_columns=False,
+    )
     dialect = DIALECT
 
     @property
@@ -196,13 +210,15 @@ class Filebase(Database):
     def own_table(self, name: str) -> TableName:
         return TableName(SCHEMA, f"tidegate_{name}")
 
-    def partition_kind(self, column: Column) -> Kind | None:
-        return _partition_kind(column)
+    def value_kind(self, column: Column) -> ValueKind | None:
+        return _value_kind(column)
 
     def declare(self, column: Column) -> Column:
-        spelled = column.declared if column.database == KIND else _spelled(column.holds)
-        made = replace(column, type=spelled, in_target="", holds=holds(spelled), database=KIND, collation="")
-        return made.reading(column)
+        declared = column.declared_type if column.database == KIND else _declared_type(column.logical_type)
+        target = replace(
+            column, type=declared, portable_type="", logical_type=logical_type(declared), database=KIND, collation=""
+        )
+        return target.read_like(column)
 
     def fits(self, source: Column, target: Column) -> str:
         verdict = super().fits(source, target)
@@ -216,8 +232,10 @@ class Filebase(Database):
         if index_on and tuple(key[:1]) != (index_on,):
             index = TableName(name.schema, f"{name.name} by {index_on}")
             table, column = Name.of(name.name), Name.of(index_on)
-            made = sql("CREATE INDEX {index} ON {table} ({column})", index=Name.of(index), table=table, column=column)
-            statements.append(made)
+            create_index = sql(
+                "CREATE INDEX {index} ON {table} ({column})", index=Name.of(index), table=table, column=column
+            )
+            statements.append(create_index)
         return statements
 
     def add_column(self, table: TableName, column: Column) -> Sql:
@@ -225,7 +243,7 @@ class Filebase(Database):
         return sql("ALTER TABLE {table} ADD COLUMN {column}", table=Name.of(table), column=definition)
 
     def widen_column(self, table: TableName, column: Column) -> Sql:
-        raise Unsupported(f"{table}: {self.label} alters no column; `fits` asks for none to be altered.")
+        raise Unsupported(f"{table}: {self.label} cannot alter a column; `fits` never asks for it.")
 
     def stage_name(self) -> TableName:
         return TableName("temp", f"tidegate_{uuid.uuid4().hex}")
@@ -245,7 +263,7 @@ def _definition(column: Column) -> Sql:
 
 
 class FilebaseSession(Session):
-    """One connection to the file, and the lock files that it holds."""
+    """A connection to the file, and the lock files that it holds."""
 
     def __init__(self, database: Database, path: Path, *, read_only: bool, query_timeout: float | None) -> None:
         self.database, self._path = database, path
@@ -254,13 +272,13 @@ class FilebaseSession(Session):
         self._timeout, self._until = query_timeout or 0.0, 0.0
         self._is_open = True
         try:
-            # Opened for writing also by readers: what a crash left half done is mended by whoever comes next.
+            # Readers also open for writing: after a crash, the next connection must roll back unfinished work.
             self._driver = sqlite3.connect(
                 f"{path.as_uri()}?mode=rw",
                 uri=True,
                 timeout=SECONDS_TO_WAIT,
                 isolation_level=None,
-                check_same_thread=False,  # a pool hands sessions from thread to thread
+                check_same_thread=False,  # a pool shares sessions between threads
             )
             self._driver.execute(f"PRAGMA query_only = {read_only:d}")
             self._driver.execute(_FIRST_READING).fetchall()
@@ -268,7 +286,7 @@ class FilebaseSession(Session):
             raise Unreachable(
                 f"No connection to {self._connection.display}: {problem}.",
                 "Nothing was read or written.",
-                f"Check that {path} is there, and a database.",
+                f"Check that {path} exists and is a database.",
             ) from None
         if query_timeout:
             self._driver.set_progress_handler(self._is_late, STEPS_BETWEEN_LOOKS)
@@ -292,7 +310,7 @@ class FilebaseSession(Session):
     def query(self, statement: Sql) -> list[tuple[object, ...]]:
         return self._rows(render(statement, DIALECT))
 
-    def texts_of_user(self, query: str) -> list[str | None]:
+    def query_user_sql(self, query: str) -> list[str | None]:
         return [None if row[0] is None else _text(row[0]) for row in self._rows(query)]
 
     def execute(self, statement: Sql) -> int:
@@ -318,15 +336,15 @@ class FilebaseSession(Session):
     # The catalog
 
     def identity(self) -> str:
-        """A copy is another file: it has another number, or another place."""
+        """Return a hash of path and inode: a copy has another inode or another path."""
         place = f"{self._path.resolve()} {self._path.stat().st_ino}"
         return hashlib.sha256(place.encode()).hexdigest()[:40]
 
-    def shapes(self, names: Sequence[TableName]) -> dict[TableName, Shape]:
-        found = _shapes(*map(self._rows, (_COLUMNS, _INDEXES, _GUARDS)))
-        # SQLite tells no names apart by their case, so there is one at most.
-        spelled = {str(name).lower(): shape for name, shape in found.items()}
-        return {name: spelled[str(name).lower()] for name in names if str(name).lower() in spelled}
+    def table_schemas(self, names: Sequence[TableName]) -> dict[TableName, TableSchema]:
+        found = _schemas(*map(self._rows, (_COLUMNS, _INDEXES, _GUARDS)))
+        # SQLite names are case-insensitive, so at most one table matches.
+        by_name = {str(name).lower(): schema for name, schema in found.items()}
+        return {name: by_name[str(name).lower()] for name in names if str(name).lower() in by_name}
 
     def tables(self) -> list[TableName]:
         return [TableName(SCHEMA, name) for (name,) in self._rows(_TABLES)]
@@ -334,13 +352,13 @@ class FilebaseSession(Session):
     def partition_values(self, table: TableName, column: Column, *, indexed: bool, limit: int) -> list[str]:
         statement = sql(
             (_BY_SEEKS if indexed else _BY_SCAN).strip(),
-            exactly=Exactly(Name.of(column.name)),
+            exactly=ExactColumn(Name.of(column.name)),
             table=Name.of(table),
             text=AsText(Name.of("value")),
             limit=Literal(limit),
         )
         texts = [str(text) for (text,) in self.query(statement)]
-        if _partition_kind(column) is Kind.DATE:
+        if _value_kind(column) is ValueKind.DATE:
             _require_iso_dates(table, column, texts)
         return texts
 
@@ -352,13 +370,13 @@ class FilebaseSession(Session):
     def read(self, request: ReadRequest) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
 
-        from tidegate.rows.arrow import arrow_schema
+        from tidegate.hashing.arrow import arrow_schema
 
         schema = arrow_schema(request.columns, request.text_columns)
         with _translated(self), closing(self._run(render(_select(request), DIALECT))) as rows:
             for block in _blocks(rows, request.batch):
                 values = zip(*block, strict=True)
-                arrays = [_array(*one) for one in zip(values, request.columns, schema, strict=True)]
+                arrays = [_array(*parts) for parts in zip(values, request.columns, schema, strict=True)]
                 yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
     def write(self, table: TableName, columns: Sequence[Column], batches: Iterator[pa.RecordBatch]) -> int:
@@ -383,7 +401,7 @@ class FilebaseSession(Session):
         return ""
 
     def try_lock(self, name: str) -> bool:
-        """A file beside the database; the system frees it with the process that holds it."""
+        """Lock a file beside the database. The operating system releases it when the process ends."""
         digest = hashlib.sha256(name.encode()).hexdigest()[:16]
         file = os.open(f"{self._path}.{digest}.lock", os.O_RDWR | os.O_CREAT, 0o600)
         try:
@@ -395,29 +413,29 @@ class FilebaseSession(Session):
         return True
 
     def lock_in_transaction(self, name: str) -> None:
-        """BEGIN IMMEDIATE has it already."""
+        """Do nothing: BEGIN IMMEDIATE already locks the whole file."""
 
 
 @contextmanager
 def _translated(session: FilebaseSession) -> Iterator[None]:
-    """Turns the driver's errors into ours. Its messages name tables and columns, and no values of rows."""
+    """Convert the driver's errors. Its messages contain names of tables and columns, but no values."""
     try:
         yield
     except sqlite3.Error as problem:
         happened = f"{session.database.connection.display}: {problem}."
-        undone = "The transaction was rolled back."
+        safe = "The transaction was rolled back."
         if re.search("no such (table|column)", str(problem)):
             raise MissingObject(happened, "Nothing was changed by this statement.", "Correct the name.") from None
         if re.search("locked|busy", str(problem)):
-            raise Transient(happened, undone, "Run again: it completes what is missing.") from None
-        remedy = "Raise `query_timeout`." if "interrupted" in str(problem) else "Run again when the cause is gone."
-        raise DatabaseError(happened, undone, remedy) from None
+            raise Transient(happened, safe, "Run again: it completes what is missing.") from None
+        remedy = "Raise `query_timeout`." if "interrupted" in str(problem) else "Remove the cause, then run again."
+        raise DatabaseError(happened, safe, remedy) from None
 
 
 # The catalog
 
 
-def _shapes(columns: Iterable[Any], indexes: Iterable[Any], guards: Iterable[Any]) -> dict[TableName, Shape]:
+def _schemas(columns: Iterable[Any], indexes: Iterable[Any], guards: Iterable[Any]) -> dict[TableName, TableSchema]:
     found: dict[str, dict[str, Any]] = {}
     for table, *column in columns:
         found.setdefault(table, {"columns": [], "indexes": {}, "guards": {}})["columns"].append(column)
@@ -425,13 +443,13 @@ def _shapes(columns: Iterable[Any], indexes: Iterable[Any], guards: Iterable[Any
         found[table]["indexes"].setdefault(index, []).append(part)
     for table, kind, name in guards:
         found.get(table, {"guards": {}})["guards"].setdefault(kind, []).append(name)
-    return {TableName(SCHEMA, table): _shape(table, **entry) for table, entry in found.items()}
+    return {TableName(SCHEMA, table): _schema(table, **entry) for table, entry in found.items()}
 
 
-def _shape(table: str, columns: list[Any], indexes: dict[str, list[Any]], guards: dict[str, list[str]]) -> Shape:
+def _schema(table: str, columns: list[Any], indexes: dict[str, list[Any]], guards: dict[str, list[str]]) -> TableSchema:
     key = tuple(name for name, *_, place in sorted(columns, key=lambda column: column[-1]) if place)
-    usable = [parts for parts in indexes.values() if not any(odd for *_, odd in parts)]
-    return Shape(
+    usable = [parts for parts in indexes.values() if not any(is_unusable for *_, is_unusable in parts)]
+    return TableSchema(
         name=TableName(SCHEMA, table),
         columns=tuple(_column(*column[:-1], is_row_number=_is_row_number(column, key)) for column in columns),
         primary_key=key,
@@ -444,29 +462,29 @@ def _shape(table: str, columns: list[Any], indexes: dict[str, list[Any]], guards
 
 
 def _is_row_number(column: list[Any], key: tuple[str, ...]) -> bool:
-    """A key of this one type is the row's own number: never null, and given by the database."""
+    """Return whether the column is SQLite's row number: an INTEGER primary key, never null and generated."""
     return key == (column[0],) and column[1].lower() == "integer"
 
 
-def _column(name: str, spelled: str, required: int, default: int, hidden: int, *, is_row_number: bool) -> Column:
-    held = holds(spelled)
+def _column(name: str, declared: str, required: int, default: int, hidden: int, *, is_row_number: bool) -> Column:
+    value_type = logical_type(declared)
     return Column(
         name=name,
-        type=spelled,
-        rests_as=held.rests_as,
+        type=declared,
+        storage_type=value_type.storage_type,
         nullable=not (required or is_row_number),
         generated=hidden in (2, 3),
         identity=is_row_number,
         has_default=bool(default) or is_row_number,
-        holds=held,
+        logical_type=value_type,
         database=KIND,
     )
 
 
 def _require_iso_dates(table: TableName, column: Column, texts: Iterable[str]) -> None:
-    """A day is found by its text: one that is written in another way would be asked for and not be found."""
+    """Refuse dates in another format than ISO: partition values are found by their text."""
     for text in texts:
-        if not re.fullmatch(r"\d{4}-\d\d-\d\d", text) or Value.of(text, Kind.DATE).text != text:
+        if not re.fullmatch(r"\d{4}-\d\d-\d\d", text) or Value.of(text, ValueKind.DATE).text != text:
             raise ValueProblem(
                 f"{table}: {column.name} holds a day that is not written as 2024-01-31.",
                 "Nothing was read or written for this table.",
@@ -485,27 +503,27 @@ def _select(request: ReadRequest) -> Sql:
 
 def _blocks(rows: Iterable[tuple[Any, ...]], size: BatchSize) -> Iterator[list[tuple[Any, ...]]]:
     block: list[tuple[Any, ...]] = []
-    held = 0
+    held_bytes = 0
     for row in rows:
         block.append(row)
-        held += sum(len(value) if isinstance(value, (str, bytes)) else 8 for value in row)
-        if len(block) >= size.rows or held >= size.bytes:
+        held_bytes += sum(len(value) if isinstance(value, (str, bytes)) else 8 for value in row)
+        if len(block) >= size.rows or held_bytes >= size.bytes:
             yield block
-            block, held = [], 0
+            block, held_bytes = [], 0
     if block:
         yield block
 
 
 def _array(values: Sequence[Any], column: Column, field: pa.Field) -> pa.Array:
-    """Through text, as Arrow reads each of its types from there. Raises NotNative."""
+    """Convert values to an Arrow array by way of text. Raises NotNative."""
     import pyarrow as pa
 
     try:
         if pa.types.is_binary(field.type):
             return pa.array(values, field.type)
         texts = [None if value is None else _text(value) for value in values]
-        if pa.types.is_string(field.type) and column.holds.family == "decimal":
-            texts = [None if text is None else _with_all_digits(text, column.holds.scale) for text in texts]
+        if pa.types.is_string(field.type) and column.logical_type.family == "decimal":
+            texts = [None if text is None else _with_all_digits(text, column.logical_type.scale) for text in texts]
         if pa.types.is_time(field.type):
             moments = [None if text is None else f"1970-01-01 {text}" for text in texts]
             return pa.array(moments, pa.string()).cast(pa.timestamp("us")).cast(field.type)
@@ -521,7 +539,7 @@ def _text(value: str | int | float | bytes) -> str:
 
 
 def _with_all_digits(text: str, scale: int) -> str:
-    """As others write it: 1.5 of two digits behind the point is 1.50. What is no number is left as it is."""
+    """Return a number with all decimal digits: 1.5 with scale 2 is 1.50. Other texts are unchanged."""
     try:
         shown = f"{Decimal(text):.{scale}f}"
         return shown if Decimal(shown) == Decimal(text) else text
@@ -545,7 +563,7 @@ def _stored(array: pa.Array, name: str) -> list[Any]:
         return [None if value is None else f"{value:f}" for value in values]
     if pa.types.is_floating(kind) and {"nan", "-0.0"} & {repr(value) for value in values}:
         raise ValueProblem(
-            f"Column {name} has NaN or -0, which {KIND} would keep as something else.",
+            f"Column {name} has NaN or -0, which {KIND} would change.",
             "The load was rolled back; the target keeps what it had.",
             f"Read {name} as text (`columns:`).",
         )
@@ -553,6 +571,6 @@ def _stored(array: pa.Array, name: str) -> list[Any]:
 
 
 def _moment(value: object) -> str:
-    """Without zeros at the end of a second's fraction, as others write it."""
+    """Return the text without trailing zeros in the fraction of a second."""
     text = str(value)
     return text.rstrip("0") if "." in text else text

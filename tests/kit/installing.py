@@ -1,16 +1,26 @@
-"""Packages of strangers: a folder that Python's own `importlib.metadata` takes for an installed distribution."""
+"""Fake installed packages: folders that `importlib.metadata` reads as installed distributions."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+GROUPS = ("databases", "changes", "lakes", "loads", "checks")
+"""The five things that a package can add to Tidegate."""
 _METADATA = "Metadata-Version: 2.1\nName: {}\nVersion: 1.0\n"
-_ENTRY_POINTS = "[tidegate.databases]\n{} = {}\n"
+_ENTRY_POINTS = "[tidegate.{}]\n{} = {}\n"
+
+
+def install_plugin(folder: Path, group: str, name: str, entry_point: str) -> None:
+    """Write a distribution that adds one plug-in. The caller puts `folder` on the path.
+
+    `group` is one of `GROUPS`, `entry_point` is `module:Class`. The distribution is named like the plug-in."""
+    assert group in GROUPS, group
+    about = folder / f"{name}-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text(_METADATA.format(name))
+    (about / "entry_points.txt").write_text(_ENTRY_POINTS.format(group, name, entry_point))
 
 
 def install_database(folder: Path, kind: str, entry_point: str) -> None:
-    """A distribution that adds one database. `folder` has yet to be put on the path."""
-    about = folder / f"{kind}-1.0.dist-info"
-    about.mkdir()
-    (about / "METADATA").write_text(_METADATA.format(kind))
-    (about / "entry_points.txt").write_text(_ENTRY_POINTS.format(kind, entry_point))
+    """Write a distribution that adds one database."""
+    install_plugin(folder, "databases", kind, entry_point)

@@ -1,4 +1,4 @@
-"""Rows from a table into its copy through a load alone: sessions and stages, without a lake, a ledger and Spark."""
+"""Copy rows into a target table through a load only: sessions and staging tables, no lake, no ledger, no Spark."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from kit.copies import database_at
+from tidegate.hashing.receipts import read_receipt, with_text_where_needed
+from tidegate.hashing.rows import receipt_of
+from tidegate.history.version_task import VersionTask
 from tidegate.interfaces import ReadRequest, Session
-from tidegate.loads import merge, scd2
-from tidegate.loads._unit import Loaded, Unit
-from tidegate.loads._version_load import VersionLoad
-from tidegate.loads.merge import Merge
-from tidegate.model.columns import Shape
-from tidegate.model.evidence import LedgerEntry
+from tidegate.interfaces.load import Loaded, LoadTask
+from tidegate.loads._timeline import apply_versions
+from tidegate.loads.merge import MergeTask, merge
+from tidegate.model.columns import TableSchema
 from tidegate.model.names import TableName
 from tidegate.model.receipt import Receipt
-from tidegate.model.values import Kind, Value
-from tidegate.rows.hashing import receipt_of
-from tidegate.runs.landing import read_receipt, with_text_where_needed
+from tidegate.model.state import LedgerEntry
+from tidegate.model.windows import WHOLE_TABLE
 
 RUN = "the only run"
 
 
 @dataclass(frozen=True)
 class OnePage:
-    """A ledger that was never written to, in the hands of one run."""
+    """An empty ledger that belongs to one run."""
 
     def newest(self) -> None:
         return None
@@ -36,11 +36,11 @@ class OnePage:
         return RUN
 
     def record(self, entry: LedgerEntry) -> None:
-        """Nobody asks for it."""
+        """Ignore the entry: no test reads it."""
 
 
 class Loads:
-    """An open session on each side, and every load as often as it is asked for."""
+    """An open session on each side, to merge rows or to load versions any number of times."""
 
     def __init__(self, source: str, target: str, tables: Sequence[str]) -> None:
         with ExitStack() as stack:
@@ -49,21 +49,21 @@ class Loads:
             self._stack = stack.pop_all()
         schema = self._reading.database.default_schema
         names = {table: TableName(schema, table) for table in tables}
-        shapes = self._reading.shapes(list(names.values()))  # of all at once: a catalog is slow to answer
-        self._copies = {table: self._copied(shapes[name]) for table, name in names.items()}
+        table_schemas = self._reading.table_schemas(list(names.values()))  # one query: the catalog is slow
+        self._copies = {table: self._copied(table_schemas[name]) for table, name in names.items()}
 
     def merge(self, table: str, key: str) -> Loaded:
-        """What the source holds is in the target by this key, and nothing else."""
-        work, batches = self._work(table)
-        unit = Merge(**vars(work), keys=(key,), deletes=True)
-        return merge.merge(self._writing, unit, OnePage(), lambda: iter(batches), self._receipt_of)
+        """Make the target equal to the source by this key, with deletes."""
+        task, batches = self._task(table)
+        merging = MergeTask(**vars(task), keys=(key,), deletes=True)
+        return merge(self._writing, merging, OnePage(), lambda: iter(batches), self._receipt_of)
 
-    def versions(self, table: str, key: str, mark: str, flag: str) -> Loaded:
-        work, batches = self._work(table)
-        unit = VersionLoad(**vars(work), keys=(key,), mark=mark, flag=flag)
-        return scd2.load(self._writing, unit, OnePage(), lambda: iter(batches), self._receipt_of)
+    def versions(self, table: str, key: str, cursor: str, flag: str) -> Loaded:
+        task, batches = self._task(table)
+        versions = VersionTask(**vars(task), keys=(key,), cursor=cursor, flag=flag)
+        return apply_versions(self._writing, versions, OnePage(), lambda: iter(batches))
 
-    def _work(self, table: str) -> tuple[Unit, list[pa.RecordBatch]]:
+    def _task(self, table: str) -> tuple[LoadTask, list[pa.RecordBatch]]:
         source, target = self._copies[table]
         found: list[tuple[ReadRequest, list[pa.RecordBatch]]] = []
 
@@ -74,16 +74,16 @@ class Loads:
         with_text_where_needed(source, read)
         ((request, batches),) = found
         receipt = receipt_of(batches)
-        unit = Unit(
+        task = LoadTask(
             table=table,
             request=replace(target, text_columns=request.text_columns),
-            value=Value.of("all rows", Kind.TEXT),
+            window=WHOLE_TABLE,
             entry=LedgerEntry(1, "loaded", receipt.rows, receipt.hash, run=RUN),
         )
-        return unit, batches
+        return task, batches
 
-    def _copied(self, shape: Shape) -> tuple[ReadRequest, ReadRequest]:
-        """The table and its copy, which is made now."""
+    def _copied(self, shape: TableSchema) -> tuple[ReadRequest, ReadRequest]:
+        """Create the target table. Return the read requests of source and target."""
         database = self._writing.database
         columns = tuple(database.declare(column) for column in shape.columns)
         copy = TableName(database.default_schema, shape.name.name)

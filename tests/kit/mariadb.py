@@ -1,11 +1,11 @@
-"""A private MariaDB server for the tests, as `EmbeddedPostgres` is for PostgreSQL: no Docker, no root, no manual step.
+"""A private MariaDB server for the tests, like `EmbeddedPostgres`: no Docker, no root, no manual step.
 
 Facts that shape this file
- * There is no wheel with a server. Debian and Ubuntu have one in every release.
- * The tables of the server's own are made by SQL files that come with it. `mariadb-install-db` does no more than feed
-   them to it, and needs programs of another package for that.
- * The server refuses to run as root unless it is told to.
- * A process that is killed cleans nothing up. A guard between it and the server does, when its standard input ends.
+ * No wheel contains a server. Every release of Debian and Ubuntu has a package.
+ * SQL files of the package create the system tables. `mariadb-install-db` only feeds them to the server, and needs
+   programs of another package.
+ * The server refuses to run as root without `--user=root`.
+ * A killed process cannot clean up. A guard process between it and the server does, when its standard input ends.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ _OWN_TABLES = ("m*_system_tables.sql", "m*_performance_tables.sql", "m*_sys_sche
 _SERVER = (
     "--bind-address=127.0.0.1",
     "--skip-name-resolve",
-    "--socket=server.sock",  # beside the data: a whole path may be longer than a socket's name can be
+    "--socket=server.sock",  # relative: a whole path may be too long for a socket
     "--character-set-server=utf8mb4",
     "--skip-log-bin",
     "--innodb-buffer-pool-size=64M",
     "--innodb-log-file-size=32M",
-    # A commit waits for the log to be written, only not for the disk: a server that is killed loses nothing.
+    # A commit writes the log but does not sync the disk: a killed server loses nothing.
     "--innodb-flush-log-at-trx-commit=2",
     "--innodb-use-native-aio=0",  # containers often forbid it
     "--innodb-buffer-pool-dump-at-shutdown=0",
     "--innodb-buffer-pool-load-at-startup=0",
 )
-# One statement a line. Nobody but this user can log in: there is no root, with or without a password.
+# One statement per line. Only this user can log in: there is no root user.
 _ACCOUNT = """\
 CREATE OR REPLACE USER tidegate@'127.0.0.1' IDENTIFIED BY '{}';
 GRANT ALL ON *.* TO tidegate@'127.0.0.1' WITH GRANT OPTION;
@@ -63,13 +63,13 @@ _CREATE = "CREATE DATABASE {} {}"
 _DROP = "DROP DATABASE IF EXISTS {}"
 _CONNECTED = "SELECT id FROM information_schema.processlist WHERE db = %s"
 
-# Makes the tables of the server's own when nobody has yet, and becomes the server.
+# Creates the system tables at the first start, and becomes the server.
 _SERVE = """
 if [ -e "$0" ]; then "$@" --bootstrap < "$0" && rm "$0" || exit 1; fi
 exec "$@"
 """
-# Starts that, says its number, and waits for one word. No word means that our process is gone, however it went; it may
-# go at any time, also before it has heard the number.
+# Starts the server, prints its process number, and waits for one word. No word means that the test process has ended,
+# which may happen at any time, also before it has read the number.
 _GUARD = """
 import contextlib, os, shutil, signal, subprocess, sys, threading
 
@@ -97,7 +97,7 @@ if word == "close":
 
 
 class NoMariaDb(Exception):
-    """No server can be had here. The text is one sentence: why, and what to do."""
+    """No server is available. The text is one sentence: the reason and the remedy."""
 
     def __init__(self, why: object) -> None:
         super().__init__(
@@ -108,7 +108,7 @@ class NoMariaDb(Exception):
 
 @dataclass(frozen=True)
 class Programs:
-    """A server that is installed, or one that was unpacked, with libraries that the machine lacks."""
+    """An installed server, or an unpacked one with libraries that the machine lacks."""
 
     server: Path
     libraries: tuple[Path, ...] = ()
@@ -124,13 +124,13 @@ class Programs:
 
     @property
     def own_tables(self) -> bytes:
-        """The statements that make the tables of the server's own, each file's in turn."""
+        """Return the statements that create the system tables."""
         shared = [self.base / folder for folder in _SHARED]
         files = [path for pattern in _OWN_TABLES for folder in shared for path in folder.glob(pattern)]
         return b"\n".join([b"CREATE DATABASE mysql;", b"USE mysql;", *(path.read_bytes() for path in files), b""])
 
     def usable(self) -> bool:
-        """Whether it starts at all, and is MariaDB: `mysqld` may also be MySQL's, which takes other options."""
+        """Return whether it starts and is MariaDB: `mysqld` may be MySQL, which has other options."""
         command = [str(self.server), "--no-defaults", "--version"]
         try:
             answer = subprocess.run(command, env=self.environment, capture_output=True, text=True)
@@ -140,13 +140,13 @@ class Programs:
 
 
 class MariaDb:
-    """One server with a temporary folder of its own. Use it in a `with` block, or call `start` and `close`.
+    """A server with its own temporary folder. Use it in a `with` block, or call `start` and `close`.
 
     Args:
-        options: of `mariadbd`, after ours, such as `--lower-case-table-names=1`.
-        programs: None finds them, and fetches them when there are none. Raises NoMariaDb.
+        options: more options of `mariadbd`, such as `--lower-case-table-names=1`.
+        programs: None finds or downloads them. Raises NoMariaDb.
 
-    It is gone when the block ends, when the interpreter ends, and when this process is killed.
+    The server ends with the block, with the interpreter, and when this process is killed.
     """
 
     def __init__(self, *options: str, programs: Programs | None = None) -> None:
@@ -171,7 +171,7 @@ class MariaDb:
         self.close()
 
     def start(self) -> None:
-        """Ready for connections on return. Does nothing when it runs already."""
+        """Start the server and wait until it accepts connections. Does nothing if it runs."""
         if self._folder is None:
             self._programs = self._programs or find()
             self._folder = Path(tempfile.mkdtemp(prefix="tidegate-mariadb-"))
@@ -183,20 +183,20 @@ class MariaDb:
             self._launch()
 
     def stop(self) -> None:
-        """A clean stop; connections are ended. The data stay, `start` goes on with them on the same port."""
+        """Stop the server cleanly. The data stay, and `start` uses them on the same port."""
         self._tell("stop")
 
     def kill(self) -> None:
-        """A stop without goodbye, as in a crash: the next start recovers from the log."""
+        """Kill the server as in a crash. The next start recovers from the log."""
         self._tell("kill")
 
     def restart(self) -> None:
-        """Stop and start on the same port: addresses stay valid, connections do not."""
+        """Stop and start on the same port: URLs stay valid, connections do not."""
         self.stop()
         self.start()
 
     def close(self) -> None:
-        """Ends the server, whose data go with it. Closing twice does nothing."""
+        """End the server and delete its data. Closing twice does nothing."""
         if self._folder is None or os.getpid() != self._process:  # a forked child must not end its parent's server
             return
         atexit.unregister(self.close)
@@ -208,15 +208,15 @@ class MariaDb:
         return f"mysql://{_USER}:{self._password}@127.0.0.1:{self._port}/{quote(database, safe='')}"
 
     def create_database(self, name: str, options: str = "") -> str:
-        """The URL of a new, empty database. `options` such as a character set follow its name."""
+        """Create an empty database and return its URL. `options`, such as a character set, follow its name."""
         with self._connection() as connection, connection.cursor() as cursor:
             cursor.execute(_CREATE.format(quoted(name), options))
         return self.url(name)
 
     def drop_database(self, name: str) -> None:
-        """Also when somebody is still connected, or when it is not there."""
+        """Drop a database, even if sessions are connected or if it does not exist."""
         with self._connection() as connection, connection.cursor() as cursor:
-            # A transaction that is open there would keep the database for as long as it lasts.
+            # An open transaction would block the drop until it ends.
             cursor.execute(_CONNECTED, (name,))
             for (number,) in cursor.fetchall():
                 _end_connection(cursor, number)
@@ -224,7 +224,7 @@ class MariaDb:
 
     @contextlib.contextmanager
     def database(self, options: str = "") -> Iterator[str]:
-        """The URL of a new database with a name of its own; dropped at the end, whoever is still connected."""
+        """Yield the URL of a new database. It is dropped at the end, even if sessions are connected."""
         name = f"test_{uuid.uuid4().hex[:12]}"
         try:
             yield self.create_database(name, options)
@@ -233,13 +233,13 @@ class MariaDb:
 
     @property
     def folder(self) -> Path:
-        """Its data, its log and its password; closed to other users. Known after `start`."""
+        """The folder with data, log and password, closed to other users. Known after `start`."""
         assert self._folder is not None, "the server was not started"
         return self._folder
 
     @property
     def pid(self) -> int:
-        """The number of the server's process. Known after `start`."""
+        """The process number of the server. Known after `start`."""
         return self._pid
 
     @property
@@ -258,15 +258,15 @@ class MariaDb:
         return [*ours, *_SERVER, *self._options]
 
     def _launch(self) -> None:
-        """Between our look at a port and the server's, another process may take it: then the next one is tried."""
+        """Start the server on a free port. If another process takes the port first, try the next one."""
         for _ in range(_PORTS_TO_TRY):
             self._port = _free_port(self._port)
             if self._answers(self._begin()):
                 return
-            said = self._log.read_text(errors="replace")
-            if _PORT_TAKEN not in said:
+            log = self._log.read_text(errors="replace")
+            if _PORT_TAKEN not in log:
                 break
-        raise RuntimeError(f"MariaDB did not start: {last_lines(said)}")
+        raise RuntimeError(f"MariaDB did not start: {last_lines(log)}")
 
     def _begin(self) -> subprocess.Popen[str]:
         assert self._programs is not None
@@ -287,7 +287,7 @@ class MariaDb:
         return self._guard
 
     def _answers(self, guard: subprocess.Popen[str]) -> bool:
-        """False when it has ended, or takes too long. A stranger on the port would not take our password."""
+        """Return whether the server accepts its password in time. Another server on the port would refuse it."""
         deadline = time.monotonic() + _START_SECONDS
         while guard.poll() is None and time.monotonic() < deadline:
             with contextlib.suppress(pymysql.err.OperationalError):
@@ -297,18 +297,18 @@ class MariaDb:
         return False
 
     def _tell(self, word: str) -> None:
-        """Returns when the server has ended; at once when there is none."""
+        """Send a word to the guard and wait until the server has ended."""
         if self._guard is not None:
             self._guard.communicate(word, timeout=_START_SECONDS)
             self._guard = None
 
 
 def find(path: str | None = None, cache: Path | None = None) -> Programs:
-    """A server on the path, one that was unpacked earlier, or one that is fetched now. Raises NoMariaDb.
+    """Return an installed server, an unpacked one, or one that is downloaded now. Raises NoMariaDb.
 
     Args:
-        path: where to look for an installed one. None: PATH, and /usr/sbin, which ordinary users do not have there.
-        cache: what is fetched stays in a folder in it.
+        path: where to search for an installed server. None: PATH and /usr/sbin, which PATH often lacks.
+        cache: the folder for downloaded servers.
     """
     for name in ("mariadbd", "mysqld"):
         found = shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin" if path is None else path)
@@ -328,12 +328,12 @@ def _end_connection(cursor: pymysql.cursors.Cursor, number: int) -> None:
     try:
         cursor.execute("KILL %s", (number,))
     except pymysql.err.OperationalError as problem:
-        if problem.args[0] != ER.NO_SUCH_THREAD:  # it went by itself
+        if problem.args[0] != ER.NO_SUCH_THREAD:  # it ended by itself
             raise
 
 
 def _free_port(wanted: int) -> int:
-    """`wanted` when nobody listens there, or another one. 0: any."""
+    """Return the wanted port if it is free, otherwise another one. 0 means any port."""
     try:
         with socket.create_server(("127.0.0.1", wanted)) as probe:
             return int(probe.getsockname()[1])

@@ -1,4 +1,4 @@
-"""Something else happens while a run is under way: at a boundary of its driver, or before a phase begins."""
+"""Call a function during a run: at a boundary of its driver, or before a phase starts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tidegate.runs.listener import Boundary, Listener
 
 
 class At(Boundary):
-    """Acts when the driver comes to the place for the first time; the run goes on when the act is over."""
+    """Calls `act` when the driver reaches the boundary for the first time. The run continues after it."""
 
     def __init__(self, place: str, act: Callable[[], object]) -> None:
         self._place, self._act, self._acted = place, act, False
@@ -19,16 +19,16 @@ class At(Boundary):
             self._act()
 
     def __reduce__(self) -> tuple[type[Boundary], tuple[()]]:
-        # Tasks carry the boundary of their run. What happens here happens in the driver alone.
+        # Tasks receive the boundary of their run, but `act` must be called in the driver only.
         return Boundary, ()
 
 
 class Before(Listener):
-    """Acts when the phase is ready to begin: its snapshot is taken, none of its tasks has started."""
+    """Calls `act` before a phase: its snapshot is taken and none of its tasks has started."""
 
     def __init__(self, phase: str, act: Callable[[], object]) -> None:
         self._phase, self._act = phase, act
 
-    def phase(self, name: str, slices: int, rows: int | None) -> None:
+    def phase(self, name: str, splits: int, rows: int | None) -> None:
         if name == self._phase:
             self._act()

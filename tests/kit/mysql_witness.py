@@ -1,9 +1,9 @@
-"""`MysqlWitness`: what a person with the `mariadb` client would see. Plain PyMySQL, and none of the code under test.
+"""`MysqlWitness`: the server as the `mariadb` client shows it. Plain PyMySQL, without the code under test.
 
 Facts that shape this file
- * A quoted text is read as the type of the column that it is assigned to, except for BIT, binary strings and
-   geometries: those take bytes.
- * FLOAT is shown with six digits. As a DOUBLE it is shown with as many as tell it from its neighbours.
+ * The server converts a quoted text to the type of its column, except for BIT, binary strings and geometries, which
+   take bytes.
+ * FLOAT is shown with six digits. As a DOUBLE it is shown with enough digits to be exact.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from urllib.parse import unquote, urlsplit
 import pymysql
 from pymysql.constants import FIELD_TYPE
 
-# Other settings than Tidegate's own: what both agree on is no accident of one way of writing it. Zero dates and the
-# 31st of February are let in, a zero in an AUTO_INCREMENT column stays zero, and what does not fit is refused.
+# These settings differ from Tidegate's, so that equal results do not depend on a format. Zero dates and 31 February are
+# accepted, a zero in an AUTO_INCREMENT column stays zero, and values that do not fit are refused.
 _OTHER_EYES = """
 SET SESSION time_zone = '+05:45', SESSION div_precision_increment = 9, SESSION sql_mode =
 'ALLOW_INVALID_DATES,NO_AUTO_VALUE_ON_ZERO,NO_BACKSLASH_ESCAPES,NO_ENGINE_SUBSTITUTION,STRICT_ALL_TABLES'
@@ -29,8 +29,8 @@ _INSERT = "INSERT INTO {} ({}) VALUES ({})"
 _SELECT = "SELECT {} FROM {}"
 _NO_ROWS = "SELECT {} FROM {} LIMIT 0"
 
-# Everything else is cast: the bytes of a string in its own character set, the digits of a number. A factor keeps the
-# sign of a zero, which a sum would lose.
+# Other types are cast to bytes: a string in its own character set, a number as its digits. A multiplication keeps the
+# sign of a zero, an addition would lose it.
 _AS_BYTES = "CAST({} AS BINARY)"
 _SEEN = {
     FIELD_TYPE.FLOAT: "{} * 1e0",
@@ -45,7 +45,7 @@ Cell = bytes | None
 
 
 class MysqlWitness:
-    """One open connection that commits every statement. Tables are those of the URL's database, by their bare name."""
+    """An open connection that commits every statement. Tables are in the URL's database and named without it."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -65,36 +65,36 @@ class MysqlWitness:
             return list(cursor.fetchall())
 
     def create(self, table: str, columns: Mapping[str, str], more: str = "", options: str = "") -> None:
-        """A table whose types are spelled as in DDL; `more` follows the last column, `options` the bracket."""
+        """Create a table with column types as in DDL. `more` follows the last column, `options` the bracket."""
         parts = [f"{quoted(name)} {kind}" for name, kind in columns.items()] + ([more] if more else [])
         self.do(_CREATE.format(quoted(table), ", ".join(parts), options))
 
     def insert(self, table: str, columns: Iterable[str], rows: Sequence[Sequence[str | bytes | None]]) -> None:
-        """Each cell is the text of a value, which the server reads as the column's type, or bytes to be kept as is."""
-        # A name may hold a percent sign, which begins a hole.
+        """Insert rows. A cell is a text, which the server converts to the column's type, or bytes."""
+        # A name may contain a percent sign, which begins a placeholder.
         names = ", ".join(quoted(name).replace("%", "%%") for name in columns)
         for row in rows:
             self.do(_INSERT.format(quoted(table).replace("%", "%%"), names, ", ".join(["%s"] * len(row))), *row)
 
     def cells(self, table: str, columns: Iterable[str]) -> list[tuple[Cell, ...]]:
-        """Every row as exact bytes, in the order of those bytes.
+        """Return every row as exact bytes, sorted by these bytes.
 
-        A string or BIT is the bytes that are stored; FLOAT and DOUBLE are a big-endian double; DATETIME, TIMESTAMP and
-        TIME are text with six digits behind the point, a TIMESTAMP as it is at +05:45; all else is the server's text.
+        A string or BIT is its stored bytes. FLOAT and DOUBLE are a big-endian double. DATETIME, TIMESTAMP and TIME are
+        text with six decimal digits, a TIMESTAMP in the time zone +05:45. All other types are the server's text.
         """
         names = [quoted(name) for name in columns]
         with self._connection.cursor() as cursor:
             cursor.execute(_NO_ROWS.format(", ".join(names), quoted(table)))
             kinds = [field[1] for field in cursor.description]
-            seen = [_SEEN.get(kind, _AS_BYTES).format(name) for name, kind in zip(names, kinds, strict=True)]
-            cursor.execute(_SELECT.format(", ".join(seen), quoted(table)))
+            expressions = [_SEEN.get(kind, _AS_BYTES).format(name) for name, kind in zip(names, kinds, strict=True)]
+            cursor.execute(_SELECT.format(", ".join(expressions), quoted(table)))
             rows = [tuple(map(_cell, kinds, row)) for row in cursor.fetchall()]
-            # A value that the server could not show is NULL with a warning.
+            # The server shows a value that it cannot convert as NULL, with a warning.
             assert not cursor.warning_count, self.ask("SHOW WARNINGS")
         return sorted(rows, key=lambda row: [(cell is not None, cell or b"") for cell in row])
 
     def text_of(self, kind: str, cell: Cell) -> str:
-        """A cell of `cells` for a person to read."""
+        """Return a cell of `cells` as readable text."""
         return "null" if cell is None else f"{kind} {cell[:60]!r}"
 
     def close(self) -> None:
@@ -110,12 +110,12 @@ class MysqlWitness:
 
 
 def quoted(name: str) -> str:
-    """A name as MySQL and MariaDB read it in every sql_mode."""
+    """Return the quoted name, valid in every sql_mode."""
     return f"`{name.replace('`', '``')}`"
 
 
 class _Connection(pymysql.connections.Connection):
-    """Encrypts where the server can. The authorities of the machine, which nobody asks for that, are not read."""
+    """Encrypts if the server can, without loading or checking certificate authorities."""
 
     def _create_ssl_ctx(self, sslp: Any) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -128,7 +128,7 @@ def opened(url: str, **settings: Any) -> pymysql.connections.Connection:
 
 
 def login(url: str) -> dict[str, Any]:
-    """What PyMySQL wants to know, of a URL such as mysql://user:password@host:port/database."""
+    """Return the arguments of PyMySQL for a URL such as mysql://user:password@host:port/database."""
     parts = urlsplit(url)
     return {
         "host": parts.hostname or "127.0.0.1",
@@ -140,14 +140,14 @@ def login(url: str) -> dict[str, Any]:
 
 
 def differences(source: MysqlWitness, target: MysqlWitness, table: str, columns: Mapping[str, str]) -> list[str]:
-    """Cells that are not byte for byte the same on both sides, and what they are; empty when all are."""
+    """Return a text for each cell that differs between source and target, byte by byte."""
     ours, theirs = source.cells(table, columns), target.cells(table, columns)
     if len(ours) != len(theirs):
         return [f"{len(ours)} rows in the source, {len(theirs)} in the target"]
     return [
         f"{name}: {source.text_of(kind, left)} became {target.text_of(kind, right)}"
-        for one, other in zip(ours, theirs, strict=True)
-        for (name, kind), left, right in zip(columns.items(), one, other, strict=True)
+        for left_row, right_row in zip(ours, theirs, strict=True)
+        for (name, kind), left, right in zip(columns.items(), left_row, right_row, strict=True)
         if left != right
     ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from copy import copy
 from typing import Any
 
 import pyarrow as pa
@@ -11,14 +12,15 @@ Work = Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]
 
 
 class OneProcess:
-    """Stands where a Spark session stands. Each task travels through pickle, as it does on its way to a worker."""
+    """Replaces a Spark session. Each task is pickled and unpickled, as when Spark sends it to a worker."""
 
     def __init__(self, master: str = "local[*]") -> None:
         self.conf = {"spark.master": master}
 
     def range(self, start: int, end: int, step: int, tasks: int) -> OneProcess:
-        self._numbers = pa.record_batch({"id": pa.array(range(start, end, step), pa.int64())})
-        return self
+        made = copy(self)  # several jobs run at a time
+        made._numbers = pa.record_batch({"id": pa.array(range(start, end, step), pa.int64())})
+        return made
 
     def mapInArrow(self, work: Work, schema: str) -> OneProcess:
         from pyspark import cloudpickle

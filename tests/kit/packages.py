@@ -1,9 +1,9 @@
-"""Servers from the packages of Debian and Ubuntu, unpacked in a folder of our own: no installation, no root.
+"""Servers from Debian and Ubuntu packages, unpacked into a cache folder: no installation, no root.
 
 Facts that shape this file
- * Every release has the servers that we want, and `apt-get download` needs no root.
- * Libraries of one release do not fit another, and a home may be shared by machines.
- * The machine's lists of packages may be missing or too old; lists of our own can be fetched beside them.
+ * Every release has the servers that the tests need, and `apt-get download` needs no root.
+ * Libraries of one release do not work on another, and machines may share a home folder.
+ * The machine's package lists may be missing or too old. Separate lists can be downloaded beside them.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from pathlib import Path
 
 
 class NoPackage(Exception):
-    """It could not be fetched. The text says why, without a full stop."""
+    """The package could not be downloaded. The text gives the reason, without a full stop."""
 
 
 def unpacked(name: str, package: str, runs: Callable[[Path], bool], cache: Path | None = None) -> Path:
-    """The folder with the package and all that it needs and the machine lacks. Raises NoPackage.
+    """Return the folder with the package and its dependencies that the machine lacks. Raises NoPackage.
 
     Args:
-        name: of the folder in the cache.
-        package: how its name begins; of several, the first one in the alphabet.
-        runs: whether what is in a folder works here.
-        cache: the folder in it is never seen half-filled. None: ~/.cache/tidegate, and for root one that is not closed
-            to the accounts of servers.
+        name: the name of the folder in the cache.
+        package: the start of the package name. Of several matches, the alphabetically first is used.
+        runs: returns whether the programs in a folder work on this machine.
+        cache: the cache folder, which never shows a partly filled folder. None: ~/.cache/tidegate, or for root
+            /var/cache/tidegate, which the accounts of servers can read.
     """
     try:
         tree = (cache or _cache()) / f"{name}-{_distribution()}"
@@ -40,7 +40,7 @@ def unpacked(name: str, package: str, runs: Callable[[Path], bool], cache: Path 
 
 
 def libraries(tree: Path) -> list[Path]:
-    """The folders with shared libraries in it."""
+    """Return the folders that contain shared libraries."""
     return sorted({library.parent for library in tree.rglob("*.so.*")})
 
 
@@ -61,17 +61,17 @@ def _distribution() -> str:
 
 def _fetched(tree: Path, package: str, runs: Callable[[Path], bool]) -> Path:
     tree.parent.mkdir(parents=True, exist_ok=True)
-    # On the same disk, so that it gets its name at once and whole.
+    # On the same disk, so that renaming the complete folder is atomic.
     with tempfile.TemporaryDirectory(dir=tree.parent, prefix=".fetching-") as folder:
         Path(folder).chmod(0o755)
         draft = Path(folder) / "tree"
         for archive in _downloaded(Path(folder), package):
-            _said("dpkg-deb", "-x", str(archive), str(draft))
+            _output_of("dpkg-deb", "-x", str(archive), str(draft))
         if not runs(draft):
             raise NoPackage(f"what apt-get fetched does not run in {tree.parent}")
         if tree.exists() and not runs(tree):
             tree.rename(Path(folder) / "broken")
-        with contextlib.suppress(OSError):  # another run was faster: what it fetched is as good
+        with contextlib.suppress(OSError):  # another run was faster: its folder is equivalent
             draft.rename(tree)
     return tree
 
@@ -83,23 +83,23 @@ def _downloaded(folder: Path, package: str) -> list[Path]:
         for made in ("lists/partial", "archives/partial"):
             (folder / made).mkdir(parents=True)
         ours = [f"Dir::State::lists={folder / 'lists'}", f"Dir::Cache={folder}"]
-        ours += ["APT::Sandbox::User=root"] if os.geteuid() == 0 else []  # its own user has no way into our folder
+        ours += ["APT::Sandbox::User=root"] if os.geteuid() == 0 else []  # its own user cannot read this folder
         options = [part for option in ours for part in ("-o", option)]
-        _said("apt-get", *options, "update")
+        _output_of("apt-get", *options, "update")
         return _download(folder, package, *options)
 
 
 def _download(folder: Path, package: str, *options: str) -> list[Path]:
-    known = sorted(_said("apt-cache", *options, "pkgnames", package).split())
+    known = sorted(_output_of("apt-cache", *options, "pkgnames", package).split())
     wanted = known[0] if known else package
-    plan = _said("apt-get", *options, "--simulate", "--no-install-recommends", "install", wanted)
+    plan = _output_of("apt-get", *options, "--simulate", "--no-install-recommends", "install", wanted)
     needed = {line.split()[1] for line in plan.splitlines() if line.startswith("Inst ")}
-    _said("apt-get", *options, "download", *sorted(needed | {wanted}), folder=folder)
+    _output_of("apt-get", *options, "download", *sorted(needed | {wanted}), folder=folder)
     return sorted(folder.glob("*.deb"))
 
 
-def _said(*command: str, folder: Path | None = None) -> str:
-    """What the program said. Raises NoPackage with its last complaint."""
+def _output_of(*command: str, folder: Path | None = None) -> str:
+    """Return the output of a program. Raises NoPackage with the last line of its errors."""
     if shutil.which(command[0]) is None:
         raise NoPackage(f"no {command[0]} either")
     environment = {**os.environ, "LC_ALL": "C"}

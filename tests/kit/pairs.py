@@ -1,5 +1,7 @@
-"""Which databases stories go from and to: in everyday runs each kind of table takes a pair of its own, and all kinds
-together take both ways; TIDEGATE_ALL_PAIRS=1 asks for every pair of everything.
+"""The pairs of source and target database that the stories use.
+
+In everyday runs each kind of table has one pair, and together they cover both directions. TIDEGATE_ALL_PAIRS=1 runs
+every story on every pair.
 """
 
 from __future__ import annotations
@@ -12,6 +14,6 @@ ALL_ARE_ASKED_FOR = bool(os.environ.get("TIDEGATE_ALL_PAIRS"))
 
 
 def pairs(everyday: str) -> list[tuple[str, str]]:
-    """The pair of everyday runs, such as `mysql to postgresql`, or all."""
+    """Return the pair for everyday runs, such as `mysql to postgresql`, or all pairs if asked for."""
     source, target = everyday.split(" to ")
     return EVERY_PAIR if ALL_ARE_ASKED_FOR else [(source, target)]

@@ -1,4 +1,4 @@
-"""Other processes, seen through /proc: whom a run started, with which arguments, and how to end all of it."""
+"""Other processes, read from /proc: list the processes that a run started, read their arguments, and kill them."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def _numbers() -> Iterator[tuple[int, list[str]]]:
 
 
 def of_session(session: int) -> list[int]:
-    """Everybody in this session, whichever group they moved to. Spark's Python workers make one of their own."""
+    """Return the processes of this session, in any process group. Spark's Python workers have their own group."""
     return [pid for pid, stat in _numbers() if int(stat[_SESSION]) == session and stat[0] != "Z"]
 
 
 def below(pid: int) -> list[int]:
-    """The children of a process, their children, and so on."""
+    """Return all descendants of a process."""
     parents = {child: int(stat[_PARENT]) for child, stat in _numbers()}
     found = [pid]
     for known in found:
@@ -36,7 +36,7 @@ def below(pid: int) -> list[int]:
 
 
 def command_line(pid: int) -> str:
-    """Its arguments with spaces between them; empty when it is gone."""
+    """Return the arguments of a process, separated by spaces, or an empty text if it has ended."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
     except OSError:
@@ -49,7 +49,7 @@ def kill(pid: int) -> None:
 
 
 def kill_session(session: int) -> None:
-    """Nobody of the session is left; the caller goes last if it belongs to it."""
+    """Kill every process of the session. The calling process is killed last if it is one of them."""
     for pid in sorted(of_session(session), key=lambda pid: pid == os.getpid()):
         kill(pid)
 

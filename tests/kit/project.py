@@ -1,4 +1,4 @@
-"""A project for a story: trades by day in a source, a lake, a target, and eyes on all three that are not Tidegate's."""
+"""A project for a story: daily trades in a source, a lake, a target, and queries on all three by plain drivers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ FIVE_DAYS = (MONDAY, TUESDAY, WEDNESDAY, THURSDAY, FRIDAY)
 
 @dataclass
 class Story:
-    """One source, one lake, one target. `settings` are those of the table, `project` those of the project."""
+    """A source, a lake and a target. `settings` belong to the table, `project` to the project."""
 
     source: str = field(repr=False)
     target: str = field(repr=False)
@@ -52,11 +52,11 @@ class Story:
     # Doing
 
     def tidegate(self, boundary: Boundary | None = None, listener: Listener | None = None) -> Tidegate:
-        """The project as it is configured now, on the session that all tests share."""
-        made = Tidegate(**{**self.configuration(), "spark": self.spark}, listener=listener)
+        """Return the project with the current configuration, on the Spark session that all tests share."""
+        tidegate = Tidegate(**{**self.configuration(), "spark": self.spark}, listener=listener)
         if boundary is not None:
-            made.boundary = boundary
-        return made
+            tidegate.boundary = boundary
+        return tidegate
 
     def run(self) -> RunReport:
         return self.tidegate().run()
@@ -64,21 +64,21 @@ class Story:
     def configuration(self) -> dict[str, Any]:
         table = {"kind": "partition", "partition_column": "cob", **self.settings}
         places = {"source": self.source, "target": self.target, "lake": str(self.lake)}
-        # A day takes several batches; a worker that dies is replaced.
+        # Each day needs several batches, and Spark replaces a worker that dies.
         ways = {"batch_rows": 64, "spark": {"master": "local[2,3]"}}
         return {**places, **ways, **self.project, "tables": {"trades": table}}
 
     def file(self, path: Path) -> Path:
-        """The configuration as a file, for another process."""
+        """Write the configuration to a file for another process."""
         path.write_text(yaml.safe_dump(self.configuration()))
         return path
 
     def fill(self, *days: int, first: int = 1, last: int = ROWS) -> None:
-        """Days arrive in the source, with trades of these numbers."""
+        """Insert days into the source, with trades of these numbers."""
         sides.fill(self.source, days, first, last)
 
     def restate(self, day: int) -> None:
-        """The same number of rows, with other amounts, under the next load."""
+        """Change the amounts of a day and increase its `load_id`. The number of rows stays."""
         self.in_source("UPDATE trades SET amount = amount + 1, load_id = load_id + 1 WHERE cob = %s", day)
 
     def in_source(self, statement: str, *values: object) -> None:
@@ -99,18 +99,18 @@ class Story:
         return sides.counts_of(self.target)
 
     def ledger(self) -> dict[int, tuple[int, str, int]]:
-        """The newest word on each value: its generation, its kind and its rows."""
+        """Return the newest ledger entry of each value: generation, kind and rows."""
         return sides.ledger_of(self.target)
 
     def writers(self) -> set[str]:
-        """The transactions that wrote what the target holds: the same ones as before when nobody touched it."""
+        """Return the transactions that wrote the target's rows. They stay the same if no row is written."""
         return {xmin for (xmin,) in ask(self.target, "SELECT DISTINCT xmin::text FROM trades")}
 
     def lake_file(self, day: int) -> Path:
         return self.lake / "organized" / f"cob_{day}" / f"trades_cob_{day}.parquet"
 
     def lake_files(self) -> list[Path]:
-        """Whatever a reader of the lake would find, wherever it stands."""
+        """Return all files below `organized`."""
         return sorted(path for path in (self.lake / "organized").rglob("*") if path.is_file())
 
     def rows_in_lake(self, *days: int) -> Rows:
@@ -120,11 +120,11 @@ class Story:
         return Counter(tuple(row[name] for name in sorted(row)) for table in tables for row in table.to_pylist())
 
     def steps(self) -> tuple[Step, ...]:
-        """What a run would do now, notices included."""
+        """Return the steps that a run would take now, including notices."""
         return self.tidegate().plan().tables[0].steps
 
     def assert_in_step(self, *days: int) -> None:
-        """Every row of these days is in the lake and in the target as it is in the source: none lost, none twice."""
+        """Assert that lake, target and ledger have exactly the source's rows of these days, and no step is planned."""
         expected = self.rows_in_source(*days)
         assert_same_rows(self.rows_in_target(), expected)
         assert self.lake_files() == [self.lake_file(day) for day in days]
@@ -138,11 +138,11 @@ class Story:
 
 @dataclass
 class Stories:
-    """Makes stories with databases of their own, with five days of trades in the source.
+    """Creates stories with new databases and five days of trades in the source.
 
     Args:
-        database: a new database on the server of this kind, for as long as the block lasts.
-        opened: what the stories need until all of them are over.
+        database: creates a database on a server of this kind, and drops it after the block.
+        opened: holds the databases until all stories are done.
     """
 
     database: Callable[[str], AbstractContextManager[str]]
@@ -160,7 +160,7 @@ class Stories:
 
 @contextmanager
 def database_on(server: EmbeddedPostgres | MariaDb) -> Iterator[str]:
-    """The URL of a new database with a name of its own; dropped at the end, whoever is still connected."""
+    """Yield the URL of a new database. It is dropped at the end, even if sessions are connected."""
     name = f"story_{uuid.uuid4().hex[:12]}"
     try:
         yield server.create_database(name)
@@ -175,7 +175,7 @@ def assert_same_rows(found: Rows, expected: Rows) -> None:
 
 
 def copy_database(postgres: EmbeddedPostgres, original: str, name: str) -> str:
-    """The URL of a copy, as a restored backup would be."""
+    """Return the URL of a copy of a database, like a restored backup."""
     statement = sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(original))
     with Witness(postgres.url()) as witness:
         witness.do(statement)
@@ -183,14 +183,14 @@ def copy_database(postgres: EmbeddedPostgres, original: str, name: str) -> str:
 
 
 def cli(*arguments: object, environment: Mapping[str, str] | None = None, **options: Any) -> tuple[int, str, str]:
-    """The command in a process of its own: its exit code, what it said, and what it said on standard error."""
+    """Run the command in a new process. Return its exit code, standard output and standard error."""
     with child("-m", "tidegate.cli.main", *arguments, environment=environment, **options) as command:
         output, errors = command.communicate(timeout=200)
     return command.returncode, output, errors
 
 
 def child(*arguments: object, environment: Mapping[str, str] | None = None, **options: Any) -> subprocess.Popen[str]:
-    """Python in a session of its own, so that all it starts can be found and ended."""
+    """Start Python in a new process session, so that all its child processes can be found and killed."""
     path = os.pathsep.join(filter(None, [str(TESTS), os.environ.get("PYTHONPATH")]))
     return subprocess.Popen(
         [sys.executable, *map(str, arguments)],
@@ -200,6 +200,6 @@ def child(*arguments: object, environment: Mapping[str, str] | None = None, **op
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        # Whoever starts the tests in the background of a shell ignores Ctrl-C, and so would all children.
+        # A shell starts background processes with Ctrl-C ignored, and child processes would inherit that.
         **{"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL), **options},
     )

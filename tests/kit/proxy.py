@@ -1,4 +1,4 @@
-"""A wire to a real server that breaks once, at a chosen word."""
+"""A TCP proxy to a real server that breaks one connection at a chosen word."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from urllib.parse import urlsplit, urlunsplit
 
 @dataclass
 class Wire:
-    """Passes everything on, until a connection of this purpose sends the word: then that connection is cut, once.
+    """Forwards all bytes until a connection with this purpose sends the word. That connection is cut, once.
 
-    With `after` the word still reaches the server, which acts on it; of its answer only so many bytes arrive.
-    An empty purpose is that of every connection; the word is looked for in this encoding.
+    With `after`, the server still receives the word and acts on it, but only so many bytes of its answer arrive.
+    An empty purpose matches every connection. The word is searched in the given encoding.
     """
 
     url: str
@@ -40,7 +40,7 @@ class Wire:
 
     @property
     def end(self) -> str:
-        """The URL of this end of the wire."""
+        """Return the URL that clients connect to."""
         parts = urlsplit(self.url)
         login, host = parts.netloc.rpartition("@")[0], f"[{self.host}]" if ":" in self.host else self.host
         return urlunsplit(parts._replace(netloc=f"{login}@{host}:{self.port}"))

@@ -1,11 +1,11 @@
-"""Microsoft's own parser of T-SQL, ScriptDom: what generated statements are held against where there is no server.
+"""ScriptDom, Microsoft's parser of T-SQL, which checks generated statements without a server.
 
 Facts that shape this file
- * It is a .NET library. Wheels have it (mssql-cli), a .NET runtime (dotnetcore2) and a way to call it (pythonnet). They
-   are wanted for this alone, some under Microsoft's terms: a folder in the cache has them, our environment does not.
- * A .NET runtime takes over signals and does not survive a fork. It gets a process of its own, which runs this file.
- * It knows the grammar. Names, types, permissions and all that a server checks later are not its business.
- * Newer ones, up to SQL Server 2025, are laxer: 18.0 takes `||` for 2022 and CREATE TABLE AS SELECT for every year.
+ * It is a .NET library. Wheels contain it (mssql-cli), a .NET runtime (dotnetcore2) and a bridge (pythonnet). Only this
+   file needs them, and some have Microsoft's license, so they are in a cache folder, not in the environment.
+ * A .NET runtime handles signals and does not survive a fork. It runs in a separate process, which runs this file.
+ * It checks the grammar only. Names, types and permissions are checked by a server.
+ * Newer versions are less strict: 18.0 accepts `||` for 2022 and CREATE TABLE AS SELECT for every year.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import IO, Any
 
 _PARSERS = {2016: "TSql130Parser", 2017: "TSql140Parser", 2019: "TSql150Parser"}
 _LIBRARY = "mssqlcli/mssqltoolsservice/bin/Microsoft.SqlServer.TransactSql.ScriptDom.dll"
-_FOLDER = "scriptdom-15.0-1"  # the last number counts the changes of what it is filled with
+_FOLDER = "scriptdom-15.0-1"  # the last number counts changes of its content
 _WHEELS = (
     "mssql-cli==1.0.0",
     "dotnetcore2==3.1.23",
@@ -36,13 +36,13 @@ _WHEELS = (
 )
 _RUNTIME = {"runtimeOptions": {"framework": {"name": "Microsoft.NETCore.App", "version": "3.1.0"}}}
 _SETTINGS = {
-    "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT": "1",  # else it wants an ICU of its time, which machines no longer have
-    "COMPlus_EnableDiagnostics": "0",  # else it leaves pipes in the temporary folder
+    "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT": "1",  # otherwise it needs an old ICU, which machines no longer have
+    "COMPlus_EnableDiagnostics": "0",  # otherwise it leaves pipes in the temporary folder
 }
 
 
 class NoScriptDom(Exception):
-    """The parser cannot be had here. The text is one sentence: why, and what to do."""
+    """The parser is not available. The text is one sentence: the reason and the remedy."""
 
     def __init__(self, why: object) -> None:
         super().__init__(
@@ -52,15 +52,15 @@ class NoScriptDom(Exception):
 
 
 class _Ended(Exception):
-    """The parser's process is gone. The text says why, without a full stop."""
+    """The parser's process has ended. The text gives the reason, without a full stop."""
 
 
 def problems(sql: str, year: int = 2019) -> list[str]:
-    """Every error, with its line and column, counted from 1; empty when it parses. Raises NoScriptDom.
+    """Return every syntax error with its line and column, counted from 1. Raises NoScriptDom.
 
     Args:
-        sql: one batch, or several with GO between them, which is for clients: no driver may send it.
-        year: of the SQL Server whose grammar it is: 2016, 2017 or 2019. Quoted identifiers are on.
+        sql: one batch, or several separated by GO, which only clients understand: drivers must not send it.
+        year: the SQL Server version of the grammar: 2016, 2017 or 2019. Quoted identifiers are on.
     """
     parser = _parser()
     if isinstance(parser, str):
@@ -73,7 +73,7 @@ def problems(sql: str, year: int = 2019) -> list[str]:
 
 
 class _Parser:
-    """The process with the .NET runtime. It ends when its standard input does, so also when ours is killed."""
+    """The process with the .NET runtime. It ends with its standard input, so also when the test process is killed."""
 
     def __init__(self, folder: Path) -> None:
         self._complaints = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115 - closed with the process
@@ -91,7 +91,7 @@ class _Parser:
 
     def ask(self, question: dict[str, str]) -> Any:
         assert self._process.stdin is not None
-        _say(question, self._process.stdin)
+        _send(question, self._process.stdin)
         return self._answer()
 
     def close(self) -> None:
@@ -113,7 +113,7 @@ class _Parser:
 
 @functools.cache
 def _parser() -> _Parser | str:
-    """The one of this process, or why there is none: the network is not asked again for every statement."""
+    """Return the parser of this process, or the reason why there is none. Failed downloads are not repeated."""
     try:
         return _started(_folder())
     except (_Ended, OSError) as why:
@@ -122,14 +122,14 @@ def _parser() -> _Parser | str:
 
 def _folder() -> Path:
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tidegate"
-    # A home may be shared by machines, and one of the wheels is for one Python only.
+    # Machines may share a home folder, and one of the wheels is for one Python version only.
     return cache / f"{_FOLDER}-{sys.implementation.cache_tag}-{platform.machine()}"
 
 
 def _started(folder: Path) -> _Parser:
     folder.parent.mkdir(parents=True, exist_ok=True)
     with folder.with_name(f"{folder.name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # workers that want it at the same time fetch it once
+        fcntl.flock(lock, fcntl.LOCK_EX)  # concurrent test workers download it once
         try:
             return _Parser(folder)
         except _Ended:
@@ -138,7 +138,7 @@ def _started(folder: Path) -> _Parser:
 
 
 def _fetch(folder: Path) -> None:
-    # On the same disk, so that it gets its name at once and whole.
+    # On the same disk, so that renaming the complete folder is atomic.
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".fetching-") as place:
         wheels, draft = Path(place) / "wheels", Path(place) / "draft"
         _download(wheels)
@@ -160,17 +160,17 @@ def _download(wheels: Path) -> None:
         raise _Ended(_last_line(done.stderr))
 
 
-def _last_line(said: str) -> str:
-    return (said.strip().splitlines() or ["it did not say why"])[-1].strip()
+def _last_line(output: str) -> str:
+    return (output.strip().splitlines() or ["it did not say why"])[-1].strip()
 
 
-def _say(what: object, listener: IO[str]) -> None:
+def _send(what: object, listener: IO[str]) -> None:
     listener.write(json.dumps(what) + "\n")
     listener.flush()
 
 
 def _serve(folder: Path) -> None:
-    """In the process of its own: a line in is a question, a line out its answer; the first one says that it runs."""
+    """Run the parser process: each input line is a question, each output line an answer. It first prints `ready`."""
     sys.path.insert(0, str(folder))
     from clr_loader import get_coreclr
     from pythonnet import set_runtime
@@ -183,12 +183,12 @@ def _serve(folder: Path) -> None:
     from Microsoft.SqlServer.TransactSql import ScriptDom
     from System.IO import StringReader
 
-    _say("ready", sys.stdout)
+    _send("ready", sys.stdout)
     for line in sys.stdin:
         question = json.loads(line)
         _, errors = getattr(ScriptDom, question["parser"])(True).Parse(StringReader(question["sql"]))
         found = [f"line {error.Line}, column {error.Column}: {error.Message} ({error.Number})" for error in errors]
-        _say(found, sys.stdout)
+        _send(found, sys.stdout)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""What a story asks of a source or a target, whichever database it is on: plain drivers, no code under test.
+"""Statements and queries of the stories on any database, by plain drivers without the code under test.
 
-Trades have no key, and the first two rows of a day are the same: a row that is lost or doubled shows.
+Trades have no key, and the first two rows of a day are equal, so that a lost or duplicated row is noticed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LEDGER = "SELECT value_text, generation, kind, row_total FROM {} WHERE table_na
 
 @dataclass(frozen=True)
 class _Words:
-    """How one database says it."""
+    """The statements of one database."""
 
     create: str
     columns: str
@@ -58,7 +58,7 @@ _POSTGRESQL = _Words(
     refuse_nulls="ALTER TABLE trades ALTER COLUMN note SET NOT NULL",
     allow_nulls="ALTER TABLE trades ALTER COLUMN note DROP NOT NULL",
 )
-# Its list of sessions does not tell their programs: whoever else is in a database of ours is a run.
+# MySQL does not list the programs of sessions. Every other session in a database of the tests counts as a run.
 _MYSQL = _Words(
     create="""
         CREATE TABLE trades (
@@ -110,7 +110,7 @@ def _words(url: str) -> _Words:
 
 
 def opened(url: str) -> Any:
-    """A witness on this side."""
+    """Return an open witness for the database of this URL."""
     return {"mysql": MysqlWitness, "sqlserver": SqlServerWitness}.get(kind_of(url), Witness)(url)
 
 
@@ -129,7 +129,7 @@ def create(url: str) -> None:
 
 
 def refuse_nulls(url: str) -> None:
-    """From now on `note` must not be null."""
+    """Change the column `note` to NOT NULL."""
     do(url, _words(url).refuse_nulls)
 
 
@@ -138,10 +138,10 @@ def allow_nulls(url: str) -> None:
 
 
 def fill(url: str, days: Sequence[int], first: int, last: int) -> None:
-    """Trades of these numbers on each of these days; the first has the number of the second."""
+    """Insert trades with these numbers on each of these days. Trade 1 gets the number 2, so two rows are equal."""
     numbers = [max(number, 2) for number in range(first, last + 1)]
     rows = [_trade(day, number) for day in days for number in numbers]
-    if kind_of(url) == "sqlserver":  # its driver would cut a moment
+    if kind_of(url) == "sqlserver":  # its driver would cut the microseconds
         rows = [tuple(str(cell) if isinstance(cell, datetime) else cell for cell in row) for row in rows]
     with opened(url) as witness:
         witness.do_many(_INSERT, rows)
@@ -153,7 +153,7 @@ def _trade(day: int, number: int) -> tuple[object, ...]:
 
 
 def rows_of(url: str, days: Sequence[int] = ()) -> Rows:
-    """Every row, or those of some days, with its columns in the order of their names."""
+    """Return all rows, or the rows of these days, with columns sorted by name."""
     names = ", ".join(str(name) for (name,) in ask(url, _words(url).columns))
     return Counter(ask(url, _SELECT.format(names, _of(days))))
 
@@ -167,13 +167,13 @@ def _of(days: Sequence[int]) -> str:
 
 
 def ledger_of(url: str) -> dict[int, tuple[int, str, int]]:
-    """The newest word on each value: its generation, its kind and its rows."""
+    """Return the newest ledger entry of each value: generation, kind and rows."""
     found = ask(url, _LEDGER.format(_words(url).ledger))
     return {int(value): (generation, kind, rows) for value, generation, kind, rows in found}
 
 
 def forget_loads(url: str) -> None:
-    """The ledger knows of no load any more."""
+    """Delete all ledger entries."""
     do(url, f"DELETE FROM {_words(url).ledger}")  # noqa: S608 - a name of ours
 
 
@@ -182,5 +182,5 @@ def ledger_name(url: str) -> str:
 
 
 def sessions_of(url: str) -> list[str]:
-    """The names under which Tidegate is connected to this database."""
+    """Return the names of Tidegate's sessions in this database."""
     return [name for (name,) in ask(url, _words(url).sessions)]

@@ -1,6 +1,6 @@
-"""Writes down what our sessions send to real servers, as a script that a person can read.
+"""Record the statements that sessions send to a real SQL Server as a readable script.
 
-What differs from run to run (names of databases and stages, numbers, times) is written as a word.
+Parts that differ from run to run (names of databases and staging tables, numbers, times) are replaced by fixed words.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _LOOKS = "-- looks into the catalog, as in golden/sqlserver/session_shapes.sql"
 
 
 class Script:
-    """What each session sent. Source and target are asked at the same time: only within a session there is an order."""
+    """The statements of each session. Sessions run at the same time, so only each session is ordered."""
 
     def __init__(self) -> None:
         self._sessions: list[_Session] = []
@@ -75,7 +75,7 @@ class _Session:
 
 @contextmanager
 def written_down(monkeypatch: Any, side_of: Callable[[str], str]) -> Iterator[Script]:
-    """`side_of` tells the side by the text that the driver logs in with."""
+    """Record all statements of the block. `side_of` returns the side for a connection string."""
     script, connect = Script(), product.mssql_python.connect
     with monkeypatch.context() as patched:
         patched.setattr(

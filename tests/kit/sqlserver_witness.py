@@ -1,10 +1,10 @@
-"""`SqlServerWitness`: what a person with another driver would see. Plain pymssql, and none of the code under test.
+"""`SqlServerWitness`: the server as another driver shows it. Plain pymssql, without the code under test.
 
 Facts that shape this file
- * FreeTDS, which pymssql is made of, cuts moments to what Python's have room for: they are asked for as text, with a
-   style that shows every digit.
- * A quoted text is read as the type of the column that it is assigned to, except by binary columns: those take 0x....
- * An empty nvarchar comes back as one: TDS 7.4 tells it from a null.
+ * FreeTDS, which pymssql uses, cuts timestamps to the precision of Python. The tests read them as text, in a style that
+   shows every digit.
+ * The server converts a quoted text to the type of its column, except for binary columns, which take 0x....
+ * TDS 7.4 distinguishes an empty nvarchar from a null.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _INSERT = "INSERT INTO {} ({}) VALUES ({})"
 
 
 class SqlServerWitness:
-    """One open connection that commits every statement. Tables are those of dbo, by their bare name."""
+    """An open connection that commits every statement. Tables are in the schema dbo and named without it."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -42,12 +42,12 @@ class SqlServerWitness:
             return list(cursor.fetchall())
 
     def create(self, table: str, columns: Mapping[str, str], more: str = "") -> None:
-        """A table whose types are spelled as in DDL; `more` follows the last column."""
+        """Create a table with column types as in DDL. `more` follows the last column."""
         parts = [f"{quoted(name)} {kind} NULL" for name, kind in columns.items()] + ([more] if more else [])
         self.do(_CREATE.format(quoted(table), ", ".join(parts)))
 
     def insert(self, table: str, columns: Iterable[str] | Mapping[str, str], rows: Sequence[Sequence[Cell]]) -> None:
-        """Each cell is the text of a value, which the server reads as the column's type, or bytes to be kept as is."""
+        """Insert rows. A cell is a text, which the server converts to the column's type, or bytes."""
         names = ", ".join(map(quoted, columns))
         kinds = [columns[name] if isinstance(columns, Mapping) else "" for name in columns]
         for row in rows:
@@ -67,17 +67,17 @@ class SqlServerWitness:
 
 
 def _given(values: tuple[object, ...]) -> tuple[object, ...]:
-    """Without values a percent sign in the statement means itself, but only where nothing at all is given."""
+    """Return the arguments for the driver. Only without arguments it reads a percent sign literally."""
     return (values,) if values else ()
 
 
 def _converted(cell: str, kind: str) -> str:
-    """A compatible server does not read a text as this by itself."""
+    """Add a conversion for types that a compatible server does not convert by itself."""
     return f"CONVERT({kind}, {cell}, 121)" if kind.startswith("datetimeoffset") and cell != "NULL" else cell
 
 
 def written(cell: object) -> str:
-    """A value as T-SQL has it."""
+    """Return the T-SQL literal of a value."""
     if cell is None:
         return "NULL"
     if isinstance(cell, bytes):
@@ -86,19 +86,19 @@ def written(cell: object) -> str:
 
 
 def quoted(name: str) -> str:
-    """In the form that compatible servers read too, which know no doubled bracket."""
+    """Return the quoted name. Compatible servers do not support doubled brackets, so it has double quotes."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def as_somebody(url: str, user: str, password: str) -> str:
-    """The same place for another login."""
+    """Return the URL with another login."""
     parts = urlsplit(url)
     place = parts.netloc.rpartition("@")[2]
     return urlunsplit(parts._replace(netloc=f"{quote(user, safe='')}:{quote(password, safe='')}@{place}"))
 
 
 def login(url: str) -> dict[str, Any]:
-    """What pymssql wants to know, of a URL such as sqlserver://user:password@host:port/database."""
+    """Return the arguments of pymssql.connect for a URL such as sqlserver://user:password@host:port/database."""
     parts = urlsplit(url)
     return {
         "server": parts.hostname or "127.0.0.1",

@@ -1,4 +1,4 @@
-"""A physical standby of an embedded PostgreSQL: it replays what its primary writes, and takes no writes of its own."""
+"""A physical standby of an embedded PostgreSQL: it replays the writes of its primary and is read-only."""
 
 from __future__ import annotations
 
@@ -9,23 +9,25 @@ from tidegate.demo.embedded import EmbeddedPostgres
 
 
 class Standby(EmbeddedPostgres):
-    """One standby in a temporary folder. Databases, roles and passwords are those of `primary`, which must run."""
+    """A standby in a temporary folder. It has the databases, roles and passwords of `primary`, which must run."""
 
     def __init__(self, primary: EmbeddedPostgres) -> None:
         super().__init__(durable=False)
         self._primary = primary
 
     def wait_until_replayed(self) -> None:
-        """Returns when it shows everything that is committed on the primary by now."""
-        with psycopg.connect(self._primary.url()) as there, psycopg.connect(self.url()) as here:
-            (written,) = there.execute("SELECT pg_current_wal_insert_lsn()::text").fetchone() or ("",)
+        """Wait until the standby shows everything that the primary has committed."""
+        with psycopg.connect(self._primary.url()) as primary, psycopg.connect(self.url()) as standby:
+            (written,) = primary.execute("SELECT pg_current_wal_insert_lsn()::text").fetchone() or ("",)
             wait_until(
-                lambda: here.execute("SELECT pg_last_wal_replay_lsn() >= %s::pg_lsn", [written]).fetchone() == (True,),
+                lambda: (
+                    standby.execute("SELECT pg_last_wal_replay_lsn() >= %s::pg_lsn", [written]).fetchone() == (True,)
+                ),
                 "the standby has replayed what the primary wrote",
             )
 
     def _initialise(self) -> None:
-        """A copy of the primary's cluster instead of a new one."""
+        """Copy the primary's cluster instead of creating a new one."""
         if self._data.is_dir():
             return
         password = self.folder / "password"

@@ -1,4 +1,4 @@
-"""What ran on which server, and what could not be tested: told at the end of the run, also when workers share it."""
+"""Print at the end of a test run which servers were used and what could not be tested, also with xdist workers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """A worker hands its part to whoever started it."""
+    """Send the results of a worker to the process that started it."""
     output = getattr(session.config, "workeroutput", None)
     if output is not None:
         output["gaps"], output["ran"] = dict(session.config.stash[GAPS]), session.config.stash[RAN]

@@ -1,4 +1,4 @@
-"""`Witness`: what a person with psql would see on a server. Plain psycopg, and none of the code under test."""
+"""`Witness`: the server as psql shows it. Plain psycopg, without the code under test."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from types import TracebackType
 import psycopg
 from psycopg import sql
 
-# Other settings than Tidegate's own: what both agree on is no accident of one way of writing it.
+# These settings differ from Tidegate's, so that equal results do not depend on a format.
 _OTHER_EYES = """
 SET client_encoding = 'UTF8'; SET timezone = 'Asia/Kathmandu'; SET datestyle = 'ISO, DMY';
 SET intervalstyle = 'postgres_verbose'; SET bytea_output = 'escape'; SET extra_float_digits = 3;
@@ -21,7 +21,7 @@ Cell = bytes | None
 
 
 class Witness:
-    """One open connection that commits every statement."""
+    """An open connection that commits every statement."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -39,17 +39,17 @@ class Witness:
         return self._connection.execute(statement, values or None).fetchall()
 
     def create(self, table: sql.Composable, columns: Mapping[str, str], more: str = "") -> None:
-        """A table whose types are spelled as in DDL; `more` follows the last column."""
+        """Create a table with column types as in DDL. `more` follows the last column."""
         parts = [sql.SQL("{} {}").format(sql.Identifier(name), sql.SQL(kind)) for name, kind in columns.items()]
         parts += [sql.SQL(more)] if more else []
         self.do(sql.SQL("CREATE TABLE {} ({})").format(table, sql.SQL(", ").join(parts)))
 
     def insert(self, table: sql.Composable, columns: Mapping[str, str], rows: Sequence[Sequence[str | None]]) -> None:
-        """Each cell is the text of a value, which the server reads as the column's type."""
+        """Insert rows. Each cell is a text, which the server converts to the column's type."""
         holes = [sql.SQL("CAST(%s AS {})").format(sql.SQL(kind.replace("%", "%%"))) for kind in columns.values()]
         names = sql.SQL(", ").join(map(sql.Identifier, columns))
         begin = sql.SQL("INSERT INTO {} ({}) VALUES ").format(table, names).as_string(self._connection)
-        # A name may hold a percent sign, which begins a hole.
+        # A name may contain a percent sign, which begins a placeholder.
         whole = sql.SQL(begin.replace("%", "%%")) + sql.SQL("({})").format(sql.SQL(", ").join(holes))
         with self._connection.cursor() as cursor:
             cursor.executemany(whole, rows)
@@ -57,19 +57,19 @@ class Witness:
     def bits(
         self, table: sql.Composable, columns: Iterable[str], seen_as: Mapping[str, str] | None = None
     ) -> list[tuple[Cell, ...]]:
-        """Every row as the server's binary form of its values, bit by bit, in the order of those bits.
+        """Return every row as the binary format of its values, sorted by these bytes.
 
-        `seen_as` casts the columns whose binary form holds numbers that one database gives out.
+        `seen_as` casts columns whose binary format contains numbers of one database, such as OIDs.
         """
-        seen = (_seen(name, (seen_as or {}).get(name, "")) for name in columns)
-        names = sql.SQL(", ").join(seen)
+        expressions = (_seen(name, (seen_as or {}).get(name, "")) for name in columns)
+        names = sql.SQL(", ").join(expressions)
         statement = sql.SQL("COPY (SELECT {} FROM {}) TO STDOUT (FORMAT binary)").format(names, table)
         with self._connection.cursor().copy(statement) as copy:
             dump = b"".join(copy)
         return sorted(_rows(dump), key=lambda row: [(cell is not None, cell or b"") for cell in row])
 
     def text_of(self, kind: str, cell: Cell) -> str:
-        """A cell of `bits` for a person to read."""
+        """Return a cell of `bits` as readable text."""
         return "null" if cell is None else f"{kind} {cell[:60]!r}"
 
     def close(self) -> None:
@@ -91,7 +91,7 @@ def _seen(name: str, kind: str) -> sql.Composable:
 
 
 def _rows(dump: bytes) -> Iterator[tuple[Cell, ...]]:
-    """Of a binary COPY: after a header, per row the number of its fields, and each field after its length."""
+    """Parse a binary COPY: a header, then per row the number of fields, then each field after its length."""
     place = _HEADER_BYTES
     while (count := struct.unpack_from(">h", dump, place)[0]) >= 0:
         place += 2
@@ -111,13 +111,13 @@ def differences(
     columns: Mapping[str, str],
     seen_as: Mapping[str, str] | None = None,
 ) -> list[str]:
-    """Cells that are not bit for bit the same on both sides, and what they are; empty when all are."""
+    """Return a text for each cell that differs between source and target, bit by bit."""
     ours, theirs = source.bits(table, columns, seen_as), target.bits(table, columns, seen_as)
     if len(ours) != len(theirs):
         return [f"{len(ours)} rows in the source, {len(theirs)} in the target"]
     return [
         f"{name}: {source.text_of(kind, left)} became {target.text_of(kind, right)}"
-        for one, other in zip(ours, theirs, strict=True)
-        for (name, kind), left, right in zip(columns.items(), one, other, strict=True)
+        for left_row, right_row in zip(ours, theirs, strict=True)
+        for (name, kind), left, right in zip(columns.items(), left_row, right_row, strict=True)
         if left != right
     ]

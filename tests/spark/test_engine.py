@@ -1,54 +1,38 @@
-"""A run with many rows: this process begins, Spark goes on."""
+"""Spark tasks run the splits of large runs and return their results through Spark, without a shared disk."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 pytestmark = pytest.mark.spark
 
-# Slices that take their time in the process that asks for them, so that Spark is there before the last of them. A JVM
-# of its own needs a process of its own.
+# A separate JVM needs a separate process.
 SCRIPT = """
-import json, os, sys, time
-from pathlib import Path
+import json, os, sys
 from tidegate.spark.engine import Engine
-from tidegate.spark.slices import run_slices
 
-class Waits:
+class Where:
     def __init__(self):
         self.asked_by = os.getpid()
-    def move(self, worker):
-        is_here = os.getpid() == self.asked_by
-        time.sleep(is_here)
-        return {"is_here": is_here}
+    def run(self, worker):
+        worker.progress.add(1)
+        return os.getpid() != self.asked_by
 
-count, workspace = int(sys.argv[1]), Path(sys.argv[2])
-engine, found = Engine(None, None, {}, from_rows=1), {}
-run_slices(engine.mover([1] * count), [Waits() for _ in range(count)], workspace, found.__setitem__)
+count = int(sys.argv[1])
+engine, found = Engine(None, None, {}, from_rows=2), []
+engine.executor_for([1] * count).run([Where() for _ in range(count)], found.append)
 engine.close()
-print(json.dumps([engine.name, len(found), sum(facts["is_here"] for facts in found.values())]))
+print(json.dumps([engine.name, len(found), sum(one.result for one in found), sum(one.rows for one in found)]))
 """
 
 
-def moved(slices: int, workspace: Path) -> tuple[str, int, int]:
-    """By whom, how many, and how many of them by the process itself."""
-    command = [sys.executable, "-c", SCRIPT, str(slices), str(workspace)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+@pytest.mark.parametrize(("splits", "name", "elsewhere"), [(40, "local", 40), (1, "this process", 0)])
+def test_splits_run_where_the_report_says(splits: int, name: str, elsewhere: int):
+    """Many splits run in Spark workers, and a single split runs in the process itself. The engine's name says which."""
+    done = subprocess.run([sys.executable, "-c", SCRIPT, str(splits)], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-    name, count, here = json.loads(done.stdout)
-    return name, count, here
-
-
-def test_slices_are_moved_while_spark_starts_and_by_spark_afterwards(tmp_path: Path):
-    name, count, here = moved(40, tmp_path)
-    assert (name, count) == ("local", 40)
-    assert 0 < here < 40
-
-
-def test_a_process_that_is_done_before_spark_is_there_ends_in_peace(tmp_path: Path):
-    assert moved(1, tmp_path) == ("this process", 1, 1)
+    assert json.loads(done.stdout) == [name, splits, elsewhere, splits]

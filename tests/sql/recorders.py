@@ -1,6 +1,6 @@
-"""What stands where a driver's connection stands: it writes down what it is given, and answers as a server would.
+"""Recorders in place of the drivers' connections: they record every statement, and answer as a server would.
 
-A database costs one class here. Its columns are those that it declares itself for the types of `statements.py`.
+Each database has one class here. Its columns are the ones that it declares for the types of `statements.py`.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ IDENTITY: Rows = [("1/2",)]
 
 
 class Recorder(ABC):
-    """One connection that leads nowhere.
+    """One connection without a server.
 
     Args:
-        server: the version that the server says it has; where it is empty, an ordinary one of today.
-        answers: rows by a text that the statement holds; in place of what every server of this kind answers.
-        lock_is_free: whether a lock that is asked for is granted.
+        server: the version that the server reports; if empty, a current one.
+        answers: rows by a part of the statement; they replace the usual answers of this kind of server.
+        lock_is_free: whether a requested lock is granted.
     """
 
     database: ClassVar[Database]
@@ -54,10 +54,10 @@ class Recorder(ABC):
 
     @abstractmethod
     def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """From here on the product connects to this."""
+        """Make the product connect to this recorder."""
 
     def note(self, text: str) -> Rows:
-        """Write a statement down; what a server would answer."""
+        """Record a statement, and return what a server would answer."""
         self.sent.append(text.strip())
         return next((rows for part, rows in self._answers.items() if part in text), [])
 
@@ -66,11 +66,11 @@ class Recorder(ABC):
 
 
 NO_ROWS = b"PGCOPY\n\xff\r\n\0" + bytes(8) + b"\xff\xff"
-"""COPY's binary format: its header and its end."""
+"""COPY's binary format without rows: header and end."""
 
 
 class PostgresqlRecorder(Recorder):
-    """In the place of psycopg's connection, its cursor, its copy and what libpq has of them."""
+    """Replaces psycopg's connection, its cursor, its copy and libpq's connection."""
 
     database = Postgresql(Connection("postgresql", "nowhere", 5432, "none"))
     answers: ClassVar[Mapping[str, Rows]] = {
@@ -111,7 +111,7 @@ class PostgresqlRecorder(Recorder):
         else:
             self.sent += [f"-- then {bytes(content).hex(' ')}"]
 
-    # What is read comes straight from libpq.
+    # Rows are read straight from libpq.
 
     @property
     def pgconn(self) -> PostgresqlRecorder:
@@ -130,7 +130,7 @@ class PostgresqlRecorder(Recorder):
 
 
 class MysqlRecorder(Recorder):
-    """In the place of the `Wire`. The version is MySQL's unless MariaDB's is given."""
+    """Replaces `Wire`. The version is MySQL's unless MariaDB's is given."""
 
     database = Mysql(Connection("mysql", "nowhere", 3306, "none"))
     answers: ClassVar[Mapping[str, Rows]] = {
@@ -155,9 +155,9 @@ class MysqlRecorder(Recorder):
 
     @contextmanager
     def cursor(self) -> Iterator[SimpleNamespace]:
-        answered: list[Rows] = []
+        answers: list[Rows] = []
         yield SimpleNamespace(
-            execute=lambda text: answered.append(self.note(text)), fetchall=lambda: answered.pop() if answered else []
+            execute=lambda text: answers.append(self.note(text)), fetchall=lambda: answers.pop() if answers else []
         )
 
     def blocks(self, text: str, size: object) -> Generator[Any, None, None]:
@@ -165,7 +165,7 @@ class MysqlRecorder(Recorder):
         yield from ()
 
     def load(self, text: str, blocks: Iterable[bytes]) -> tuple[int, int]:
-        """As many warnings as the server shows."""
+        """Return as many warnings as SHOW WARNINGS has rows."""
         self.note(text)
         for block in blocks:
             self.note_rows(block)
@@ -179,7 +179,7 @@ class MysqlRecorder(Recorder):
 
 
 class SqlServerRecorder(Recorder):
-    """In the place of mssql-python's connection and cursor."""
+    """Replaces mssql-python's connection and cursor."""
 
     database = SqlServer(Connection("sqlserver", "nowhere", 1433, "none"))
     answers: ClassVar[Mapping[str, Rows]] = {
@@ -194,7 +194,7 @@ class SqlServerRecorder(Recorder):
     closed = False
     timeout = 0
     _copied: Sequence[int] = ()
-    """How many rows came by the last bulk copy, and how many values in each column."""
+    """The rows of the last bulk copy, and the values in each column."""
 
     def __init__(self, *, lock_is_free: bool = True, **rest: Any):
         super().__init__(**rest)
@@ -203,16 +203,16 @@ class SqlServerRecorder(Recorder):
 
     def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(sqlserver_session.mssql_python, "connect", lambda *login, **arguments: self)
-        monkeypatch.setattr(sqlserver_stage, "FEW_ROWS", 0)  # which would all be inserted
+        monkeypatch.setattr(sqlserver_stage, "FEW_ROWS", 0)  # otherwise these few rows would go by INSERT
         monkeypatch.setattr(uuid, "uuid4", lambda: SimpleNamespace(hex="1"))
 
     @contextmanager
     def cursor(self) -> Iterator[SimpleNamespace]:
-        answered: list[Rows] = []
+        answers: list[Rows] = []
         yield SimpleNamespace(
-            execute=lambda text: answered.append(self.note(text)),
-            fetchall=lambda: answered[-1],
-            fetchone=lambda: answered[-1][0],
+            execute=lambda text: answers.append(self.note(text)),
+            fetchall=lambda: answers[-1],
+            fetchone=lambda: answers[-1][0],
             arrow_batch=lambda rows: self._arrow.pop(0) if self._arrow else SimpleNamespace(num_rows=0),
             bulkcopy_arrow=self._copy,
             nextset=lambda: False,
@@ -221,7 +221,7 @@ class SqlServerRecorder(Recorder):
         )
 
     def note(self, text: str) -> Rows:
-        """A number alone is that of the error which the statement meets."""
+        """A number as an answer is the number of the error that the statement raises."""
         answer = super().note(text)
         if text.startswith("SELECT COUNT_BIG(*), COUNT_BIG([c0])"):
             one_row_without_nulls = [1] * text.count("COUNT_BIG(")

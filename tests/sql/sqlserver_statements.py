@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime, time, timezone
+from datetime import UTC, date, datetime, time
 from decimal import Decimal
 
 import pyarrow as pa
 
 from sql.statements import COBID, ODD, TEXTS, Statement, counts, in_transaction, own, read, write
-from tidegate.databases.sqlserver.types import holds
+from tidegate.databases.sqlserver.types import logical_type
 from tidegate.errors import Transient, Unsupported, ValueProblem
+from tidegate.hashing.arrow import arrow_type
 from tidegate.interfaces import ReadRequest, Session
-from tidegate.model.columns import Column, Shape
+from tidegate.model.columns import Column, TableSchema
 from tidegate.model.names import TableName
 from tidegate.model.types import Type
-from tidegate.model.values import Kind, Value
-from tidegate.rows.arrow import arrow_type
-from tidegate.sql import contents, marks, partitions
+from tidegate.model.values import Value, ValueKind
+from tidegate.sql import contents, cursors, partitions
 from tidegate.sql.text import Sql
 
 CODE_PAGE = "varchar(20) COLLATE Latin1_General_CI_AS"
@@ -28,18 +28,18 @@ TYPES_IN_VARIANTS = (
 )
 
 
-def typed(name: str, declared: str, stands_for: Type | None = None) -> Column:
-    held = holds(declared)
+def typed(name: str, declared: str, read_as: Type | None = None) -> Column:
+    held = logical_type(declared)
     collation = declared.partition(" COLLATE ")[2]
-    rests_as = (stands_for or held).rests_as
+    storage_type = (read_as or held).storage_type
     return Column(
         name,
         declared,
-        rests_as,
-        holds=held,
+        storage_type,
+        logical_type=held,
         database="sqlserver",
         collation=collation,
-        stands_for=stands_for,
+        read_as=read_as,
         identity=name == "id",
     )
 
@@ -59,7 +59,7 @@ ARRAYS = {
     "date": pa.array([date(1, 1, 1)]),
     "time": pa.array([time(23, 59, 59, 999999)]),
     "timestamp": pa.array([datetime(9999, 12, 31, 23, 59, 59, 999999)], pa.timestamp("us")),
-    "timestamptz": pa.array([datetime(2024, 1, 1, tzinfo=timezone.utc)], pa.timestamp("us", "UTC")),
+    "timestamptz": pa.array([datetime(2024, 1, 1, tzinfo=UTC)], pa.timestamp("us", "UTC")),
     "int16": pa.array([1], pa.int16()),
     "int32": pa.array([1], pa.int32()),
     "int64": pa.array([1], pa.int64()),
@@ -82,7 +82,7 @@ MOMENTS = {
 def _array(one: Column) -> pa.Array:
     if one.type in MOMENTS:
         return pa.array([MOMENTS[one.type]])
-    return ARRAYS.get(one.rests_as, SOME_DECIMAL).cast(arrow_type(one.rests_as))
+    return ARRAYS.get(one.storage_type, SOME_DECIMAL).cast(arrow_type(one.storage_type))
 
 
 def write_typed(session: Session, *columns: Column) -> None:
@@ -98,38 +98,40 @@ def read_texts(session: Session, rows: Sql | None) -> None:
 
 
 VALUES = (
-    ("tinyint", Value.of(7, Kind.INTEGER)),
-    ("datetime", Value.of("2024-01-31 10:00:00.003", Kind.TIMESTAMP)),
-    ("datetime2(7)", Value.of("2024-01-31 10:00:00.5", Kind.TIMESTAMP)),
-    ("timestamp", Value.of(2001, Kind.INTEGER)),
-    (CODE_PAGE, Value.of("it's", Kind.TEXT)),
-    ("nvarchar(max)", Value.of("it's", Kind.TEXT)),
+    ("tinyint", Value.of(7, ValueKind.INTEGER)),
+    ("datetime", Value.of("2024-01-31 10:00:00.003", ValueKind.TIMESTAMP)),
+    ("datetime2(7)", Value.of("2024-01-31 10:00:00.5", ValueKind.TIMESTAMP)),
+    ("timestamp", Value.of(2001, ValueKind.INTEGER)),
+    (CODE_PAGE, Value.of("it's", ValueKind.TEXT)),
+    ("nvarchar(max)", Value.of("it's", ValueKind.TEXT)),
 )
 
 SQLSERVER: dict[str, Statement] = {
     "mark_clock_of_row_versions": Statement(
-        lambda session: session.query(session.database.clock(typed("rv", "timestamp")))
+        lambda session: session.query(session.database.clock_query(typed("rv", "timestamp")))
     ),
     "mark_clock_of_ticks": Statement(
-        lambda session: session.query(session.database.clock(typed("changed", "datetime")))
+        lambda session: session.query(session.database.clock_query(typed("changed", "datetime")))
     ),
     "mark_window_of_row_versions": Statement(
-        lambda session: session.query(marks.tail(ODD, typed("rv", "timestamp"), Value.of(2001, Kind.INTEGER)))
+        lambda session: session.query(
+            cursors.count_and_greatest(ODD, typed("rv", "timestamp"), Value.of(2001, ValueKind.INTEGER))
+        )
     ),
-    "grants_besides": Statement(
+    "optional_grants": Statement(
         lambda session: [
             session.execute(one)
             for writes in (False, True)
-            for one in session.database.grants_besides(writes=writes).values()
+            for one in session.database.optional_grants(writes=writes).values()
         ]
     ),
     "session_room": Statement(
-        lambda session: session.room(),
+        lambda session: session.log_space(),
         answers={"dm_db_log_space_usage": [("FULL", 1024, 100)], "database_files": [(4096, 1000, 1)]},
     ),
-    "session_remarks": Statement(lambda session: session.remarks()),
+    "session_remarks": Statement(lambda session: session.target_notes()),
     "session_shapes_of_partitioned_tables": Statement(
-        lambda session: session.shapes([ODD]),
+        lambda session: session.table_schemas([ODD]),
         answers={
             "INFORMATION_SCHEMA.TABLES": [(ODD.schema, ODD.name, 7)],
             "SELECT c.object_id, c.name": [(7, "cob", "int", 4, 10, 0, None, *[False] * 6, None, 0, None)],
@@ -138,21 +140,21 @@ SQLSERVER: dict[str, Statement] = {
         },
     ),
     "session_shapes_where_changes_are_captured": Statement(
-        lambda session: session.shapes([ODD]),
+        lambda session: session.table_schemas([ODD]),
         answers={
             "INFORMATION_SCHEMA.TABLES": [(ODD.schema, ODD.name, 7)],
             "d.snapshot_isolation_state": [(1, 0, 2, 3, -220, 1)],
         },
     ),
     "session_describe": Statement(
-        lambda session: session.describe(Shape(ODD, (COBID,))),
+        lambda session: session.describe(TableSchema(ODD, (COBID,))),
         answers={
             "INFORMATION_SCHEMA.TABLES": [(ODD.schema, ODD.name, 7)],
             "d.snapshot_isolation_state": [(1, 0, 2, 3, -220, 1, "READ_WRITE", 1, 1)],
         },
     ),
     "session_shapes_of_synapse": Statement(
-        lambda session: session.shapes([ODD]),
+        lambda session: session.table_schemas([ODD]),
         answers={
             "INFORMATION_SCHEMA.TABLES": [(ODD.schema, ODD.name, 7)],
             "d.snapshot_isolation_state": [(1, 0, 2, 6, -220)],
@@ -169,10 +171,10 @@ SQLSERVER: dict[str, Statement] = {
         raises=ValueProblem,
     ),
     "session_take_turns": Statement(
-        lambda session: in_transaction(session, lambda: session.take_turns(TableName("dbo", "t")))
+        lambda session: in_transaction(session, lambda: session.wait_for_other_loads(TableName("dbo", "t")))
     ),
     "session_take_no_turns": Statement(
-        lambda session: in_transaction(session, lambda: session.take_turns(TableName("dbo", "t"))),
+        lambda session: in_transaction(session, lambda: session.wait_for_other_loads(TableName("dbo", "t"))),
         answers={"d.snapshot_isolation_state": [(1, 1, 2, 3, -220)]},
     ),
     "stage_of_documents": Statement(
@@ -180,7 +182,7 @@ SQLSERVER: dict[str, Statement] = {
             session.database.create_stage(TableName("", "#stage"), ODD, [typed("id", "int"), typed("doc", "xml")])
         )
     ),
-    "session_identity_of_group": Statement(lambda session: session.identities()),
+    "session_identity_of_group": Statement(lambda session: session.known_identities()),
     "session_export_snapshot_not_allowed": Statement(
         lambda session: session.export_snapshot(), answers={"d.snapshot_isolation_state": [(0, 1, 2, 3, -220)]}
     ),
@@ -190,7 +192,7 @@ SQLSERVER: dict[str, Statement] = {
         raises=Transient,
     ),
     "session_texts_of_user_are_undone": Statement(
-        lambda session: session.texts_of_user("SELECT cob FROM ready"), opened={"read_only": True}
+        lambda session: session.query_user_sql("SELECT cob FROM ready"), opened={"read_only": True}
     ),
     "session_is_open": Statement(lambda session: session.is_open),
     "table_checksum_of_every_type": Statement(lambda session: session.query(contents.checksum(ODD, EVERY_TYPE))),
@@ -200,7 +202,7 @@ SQLSERVER: dict[str, Statement] = {
         lambda session: read_texts(session, None), answers={"in Arrow": [HALF], "NCHAR(65533)": [(1,)]}
     ),
     "read_half_of_a_character": Statement(
-        lambda session: read_texts(session, partitions.of_value(typed("id", "int"), Value.of(7, Kind.INTEGER))),
+        lambda session: read_texts(session, partitions.has_value(typed("id", "int"), Value.of(7, ValueKind.INTEGER))),
         answers={"in Arrow": [HALF], "NCHAR(65533)": [(0,)]},
         raises=ValueProblem,
     ),

@@ -1,4 +1,4 @@
-"""The statements that have a golden file, by its name: those that every database has, and those that only one has."""
+"""The statements that have a golden file, by its name: those of every database, and those of a single one."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from sql.recorders import Rows
 from tidegate.errors import Locked, TidegateError, Transient, ValueProblem
 from tidegate.interfaces import ReadRequest, Session
 from tidegate.model.columns import Column
-from tidegate.model.evidence import LedgerEntry
 from tidegate.model.names import TableName
 from tidegate.model.scope import Scope
+from tidegate.model.state import LedgerEntry
+from tidegate.model.tokens import PartitionToken
 from tidegate.model.types import Type
-from tidegate.model.values import Kind, Value
-from tidegate.sql import contents, marks, partitions, staged
+from tidegate.model.values import Value, ValueKind
+from tidegate.sql import contents, cursors, partitions, staged
 from tidegate.sql.text import Sql, raw
 from tidegate.state import lock
 from tidegate.state.ledger import Ledger
@@ -26,9 +27,9 @@ from tidegate.state.ledger import Ledger
 
 @dataclass(frozen=True)
 class Statement:
-    """What a session sends when it is asked this; without a `call`, what it sends to open.
+    """What a session sends during `call`; without a `call`, what it sends when it opens.
 
-    `opened` are arguments of `connect`, `raises` is how the call ends; the others are the recorder's.
+    `opened` are arguments of `connect`, `raises` is the expected error; the others are arguments of the recorder.
     """
 
     call: Callable[[Session], object] | None
@@ -39,9 +40,9 @@ class Statement:
     opened: Mapping[str, Any] = field(default_factory=dict)
 
 
-def column(name: str, holds: Type, *, nullable: bool = True) -> Column:
-    """In words of no database: each declares its own for it."""
-    return Column(name, str(holds), holds.rests_as, nullable=nullable, holds=holds)
+def column(name: str, logical_type: Type, *, nullable: bool = True) -> Column:
+    """Return a column of a logical type; each database declares its own for it."""
+    return Column(name, str(logical_type), logical_type.storage_type, nullable=nullable, logical_type=logical_type)
 
 
 ODD = TableName("sales", 'odd "orders" `of` [x] {y} 100%')
@@ -54,8 +55,8 @@ LONG = column("long", Type("string"), nullable=False)
 BYTES = column("b", Type("binary"))
 BITS = column("bits", Type("bits", 8))
 EVERY_TYPE = tuple(
-    column(f"a {holds}", holds)
-    for holds in (
+    column(f"a {logical_type}", logical_type)
+    for logical_type in (
         *(Type(f"{sign}int{bits}") for sign in ("", "u") for bits in (8, 16, 32, 64)),
         *map(Type, ("flag", "bool", "float32", "float64", "number", "date", "uuid", "json", "xml", "geometry")),
         *(Type("decimal", 19, 2), Type("decimal", 50, 10)),
@@ -65,18 +66,18 @@ EVERY_TYPE = tuple(
     )
 )
 POINT = bytes(4) + b"\x01\x01\x00\x00\x00" + bytes(16)
-DAY, NEXT_DAY = Value.of(20240131, Kind.INTEGER), Value.of(20240201, Kind.INTEGER)
-TEXTS = [Value.of("it's", Kind.TEXT), Value.of("back\\slash", Kind.TEXT)]
+DAY, NEXT_DAY = Value.of(20240131, ValueKind.INTEGER), Value.of(20240201, ValueKind.INTEGER)
+TEXTS = [Value.of("it's", ValueKind.TEXT), Value.of("back\\slash", ValueKind.TEXT)]
 VALUES = (
     (Type("int64"), DAY),
     (Type("uint64"), DAY),
-    (Type("decimal", 10, 2), Value.of("1.50", Kind.DECIMAL)),
-    (Type("date"), Value.of("2024-01-31", Kind.DATE)),
-    (Type("timestamp", 3), Value.of("2024-01-31 10:00:00.5", Kind.TIMESTAMP)),
-    (Type("instant", 6), Value.of("2024-01-31 10:00:00", Kind.TIMESTAMP)),
+    (Type("decimal", 10, 2), Value.of("1.50", ValueKind.DECIMAL)),
+    (Type("date"), Value.of("2024-01-31", ValueKind.DATE)),
+    (Type("timestamp", 3), Value.of("2024-01-31 10:00:00.5", ValueKind.TIMESTAMP)),
+    (Type("instant", 6), Value.of("2024-01-31 10:00:00", ValueKind.TIMESTAMP)),
     (Type("string", 20), TEXTS[0]),
-    (Type("char", 3), Value.of("a", Kind.TEXT)),
-    (Type("uuid"), Value.of("0b5e36e0-4f4b-4c2f-8a6d-0c2f4f0f0d57", Kind.TEXT)),
+    (Type("char", 3), Value.of("a", ValueKind.TEXT)),
+    (Type("uuid"), Value.of("0b5e36e0-4f4b-4c2f-8a6d-0c2f4f0f0d57", ValueKind.TEXT)),
 )
 ENTRY = LedgerEntry(
     generation=3,
@@ -84,23 +85,23 @@ ENTRY = LedgerEntry(
     rows=1204,
     hash="0f" * 16,
     text_columns=("it's",),
-    newest="2024-01-31 10:00:00",
+    token=PartitionToken("2024-01-31 10:00:00"),
     columns_id="abc",
-    stamp="1204-99",
+    etag="1204-99",
     run="r-1",
 )
 
 
-# Words that the tables below are written in
+# Helpers for the tables below
 
 
 def own(session: Session, *columns: Column) -> tuple[Column, ...]:
-    """As this database declares them."""
-    return tuple(session.database.declare(one) for one in columns)
+    """Return the columns as this database declares them."""
+    return tuple(session.database.declare(column) for column in columns)
 
 
 def read(session: Session, *columns: Column, rows: Sql | None = None, as_text: bool = False) -> None:
-    names = tuple(one.name for one in columns) if as_text else ()
+    names = tuple(column.name for column in columns) if as_text else ()
     for _ in session.read(ReadRequest(ODD, columns, rows, names)):
         raise AssertionError("there are no rows")
 
@@ -114,7 +115,7 @@ def write(session: Session, *columns: Column) -> None:
         "shape": pa.array([POINT, None]),
         "y": pa.array([0, None], pa.int16()),
     }
-    batch = pa.record_batch({one.name: arrays[one.name] for one in columns})
+    batch = pa.record_batch({column.name: arrays[column.name] for column in columns})
     session.write(ODD, columns, iter([batch]))
 
 
@@ -130,12 +131,12 @@ def values(session: Session, of: Column, *, indexed: bool) -> None:
 
 
 def counts(session: Session, of: Column, wanted: list[Value], newest: Column | None = None) -> None:
-    session.query(partitions.counts(ODD, *own(session, of), wanted, newest))
+    session.query(partitions.count_by_value(ODD, *own(session, of), wanted, newest))
 
 
 def deletes(session: Session) -> Iterator[Sql]:
-    for holds, value in VALUES:
-        yield partitions.delete_value(ODD, *own(session, column(f"a {holds}", holds)), value)
+    for logical_type, value in VALUES:
+        yield partitions.delete_value(ODD, *own(session, column(f"a {logical_type}", logical_type)), value)
 
 
 def in_transaction(session: Session, call: Callable[[], object]) -> None:
@@ -149,64 +150,64 @@ def rolled_back(session: Session) -> None:
 
 
 def stage_changes(session: Session) -> None:
-    """Rows with a key of two columns change and leave, and are read."""
+    """Update, delete and read rows with a key of two columns."""
     cobid, note, code = own(session, COBID, NOTE, BYTES)
     batch = pa.record_batch(
         {"a": pa.array([7, 8], pa.int32()), "b": pa.array(["it's", ""]), "c": pa.array([b"x", None])}
     )
-    with session.stage(ODD, [cobid, note, code], iter([batch])) as stage:
-        session.execute(staged.update_staged(ODD, stage, [cobid, note], [code]))
-        session.execute(staged.delete_staged(ODD, stage, [cobid, note]))
-        read(session, cobid, note, rows=staged.with_partner(stage, [cobid, note]))
-        read(session, cobid, note, rows=staged.with_partner(stage, [cobid]))
+    with session.staging_table(ODD, [cobid, note, code], iter([batch])) as stage:
+        session.execute(staged.update_from_stage(ODD, stage, [cobid, note], [code]))
+        session.execute(staged.delete_by_stage(ODD, stage, [cobid, note]))
+        read(session, cobid, note, rows=staged.key_is_staged(stage, [cobid, note]))
+        read(session, cobid, note, rows=staged.key_is_staged(stage, [cobid]))
 
 
 def values_in_the_way(session: Session) -> None:
-    """Values that hold keys of one column, and of two; the values are numbers, and texts."""
+    """Find partition values by keys of one and of two columns; the values are numbers and texts."""
     cobid, code, note = own(session, COBID, CODE, NOTE)
     batch = pa.record_batch({"a": pa.array(["x"]), "b": pa.array(["it's"])})
-    with session.stage(ODD, [code, note], iter([batch])) as stage:
+    with session.staging_table(ODD, [code, note], iter([batch])) as stage:
         session.query(partitions.values_with_keys(ODD, cobid, stage, [code]))
         session.query(partitions.values_with_keys(ODD, note, stage, [code, note]))
 
 
 def keep_own_columns(session: Session) -> None:
-    """Values of columns that only the target has: are there any, saved by the key, and put back."""
+    """Values of columns that only the target has: find, save and restore them."""
     cobid, note, code = own(session, COBID, NOTE, BYTES)
-    day = partitions.of_value(cobid, Value.of(20240115, Kind.INTEGER))
-    session.query(contents.has_rows(ODD, staged.have_values([note, code], day)))
-    session.query(contents.has_rows(ODD, staged.have_values([note], None)))
-    with session.stage(ODD, [cobid, note, code], iter(())) as stage:
-        session.execute(staged.keep_in_stage(ODD, stage, [cobid, note, code], day))
-        session.execute(staged.keep_in_stage(ODD, stage, [cobid, note, code], None))
-        session.execute(staged.update_staged(ODD, stage, [cobid], [note, code]))
+    day = partitions.has_value(cobid, Value.of(20240115, ValueKind.INTEGER))
+    session.query(contents.has_rows(ODD, staged.has_any_value([note, code], day)))
+    session.query(contents.has_rows(ODD, staged.has_any_value([note], None)))
+    with session.staging_table(ODD, [cobid, note, code], iter(())) as stage:
+        session.execute(staged.copy_into_stage(ODD, stage, [cobid, note, code], day))
+        session.execute(staged.copy_into_stage(ODD, stage, [cobid, note, code], None))
+        session.execute(staged.update_from_stage(ODD, stage, [cobid], [note, code]))
 
 
 MOMENT, TRUTH = column("changed at", Type("timestamp", 3), nullable=False), column("is latest", Type("bool"))
-NOON = Value.of("2024-01-31 12:00:00.125", Kind.TIMESTAMP)
-EVE = Value.of("2024-01-30 12:00:00", Kind.TIMESTAMP)
+NOON = Value.of("2024-01-31 12:00:00.125", ValueKind.TIMESTAMP)
+EVE = Value.of("2024-01-30 12:00:00", ValueKind.TIMESTAMP)
 
 
 def clocks(session: Session) -> None:
-    for holds in (Type("timestamp", 3), Type("instant", 6), Type("date"), Type("int64")):
-        question = session.database.clock(*own(session, column("mark", holds)))
+    for logical_type in (Type("timestamp", 3), Type("instant", 6), Type("date"), Type("int64")):
+        question = session.database.clock_query(*own(session, column("cursor", logical_type)))
         if question is not None:
             session.query(question)
 
 
 def windows(session: Session) -> None:
-    """What a window, a first run that also takes what holds, a count and a verification ask for."""
+    """The conditions of a window, of a first run with current versions, of a count and of a verification."""
     moment, truth = own(session, MOMENT, TRUTH)
-    latest = marks.is_latest(truth, "1")
+    latest = cursors.is_current(truth, "1")
     for rows in (
-        marks.between(moment, NOON, NOON),
-        marks.between(moment, NOON, NOON, latest),
-        marks.between(moment, None, NOON, latest),
-        marks.between(moment, NOON, None),
-        marks.older_and_latest(moment, NOON, truth, "1"),
-        marks.beyond(moment, NOON),
+        cursors.between(moment, NOON, NOON),
+        cursors.between(moment, NOON, NOON, latest),
+        cursors.between(moment, None, NOON, latest),
+        cursors.between(moment, NOON, None),
+        cursors.is_older_and(moment, NOON, latest),
+        cursors.is_greater(moment, NOON),
     ):
-        session.query(marks.count_between(ODD, rows))
+        session.query(cursors.count_where(ODD, rows))
 
 
 SHARED: dict[str, Statement] = {
@@ -217,10 +218,10 @@ SHARED: dict[str, Statement] = {
     "session_roll_back": Statement(rolled_back),
     "session_now": Statement(lambda session: session.now()),
     "session_identity": Statement(lambda session: session.identity()),
-    "session_texts_of_user": Statement(lambda session: session.texts_of_user("SELECT cob, '{}' FROM closed_days")),
+    "session_texts_of_user": Statement(lambda session: session.query_user_sql("SELECT cob, '{}' FROM closed_days")),
     "session_tables": Statement(lambda session: session.tables()),
     "session_shapes": Statement(
-        lambda session: session.shapes([ODD, TableName(session.database.default_schema, "t")]),
+        lambda session: session.table_schemas([ODD, TableName(session.database.default_schema, "t")]),
         answers={
             "FROM information_schema.TABLES WHERE": [(ODD.schema, ODD.name)],
             "FROM INFORMATION_SCHEMA.TABLES": [(ODD.schema, ODD.name, 7), ("dbo", "t", None)],
@@ -236,7 +237,7 @@ SHARED: dict[str, Statement] = {
     "read_table": Statement(lambda session: read(session, *own(session, COBID, NOTE))),
     "read_value": Statement(
         lambda session: read(
-            session, *own(session, COBID, NOTE), rows=partitions.of_value(*own(session, COBID), value=DAY)
+            session, *own(session, COBID, NOTE), rows=partitions.has_value(*own(session, COBID), value=DAY)
         )
     ),
     "read_every_type": Statement(lambda session: read(session, *own(session, *EVERY_TYPE))),
@@ -251,7 +252,7 @@ SHARED: dict[str, Statement] = {
     "partition_counts_of_texts": Statement(lambda session: counts(session, NOTE, TEXTS)),
     "partition_counts_and_newest": Statement(lambda session: counts(session, COBID, [DAY], LOAD_ID)),
     "partition_newest": Statement(
-        lambda session: session.query(partitions.newest_of_value(ODD, *own(session, COBID), DAY, LOAD_ID))
+        lambda session: session.query(partitions.greatest_of_value(ODD, *own(session, COBID), DAY, LOAD_ID))
     ),
     "partition_nulls": Statement(lambda session: session.query(partitions.count_nulls(ODD, NOTE))),
     "partition_delete": Statement(lambda session: [session.execute(one) for one in deletes(session)]),
@@ -263,11 +264,11 @@ SHARED: dict[str, Statement] = {
     "table_empty": Statement(lambda session: session.execute(contents.delete_rows(ODD))),
     "stage_changes": Statement(stage_changes),
     "stage_own_columns": Statement(keep_own_columns),
-    # Marks
+    # Cursors
     "mark_clock": Statement(clocks),
     "mark_newest": Statement(
         lambda session: [
-            session.query(marks.newest(ODD, *own(session, MOMENT), at, low, indexed=indexed))
+            session.query(cursors.greatest_cursors(ODD, *own(session, MOMENT), at, low, indexed=indexed))
             for at, low, indexed in (
                 (None, None, True),
                 (None, None, False),
@@ -277,17 +278,22 @@ SHARED: dict[str, Statement] = {
         ]
     ),
     "mark_tail": Statement(
-        lambda session: [session.query(marks.tail(ODD, *own(session, MOMENT), low)) for low in (None, NOON)]
+        lambda session: [
+            session.query(cursors.count_and_greatest(ODD, *own(session, MOMENT), low)) for low in (None, NOON)
+        ]
     ),
     "mark_window": Statement(windows),
     "mark_count_several_current": Statement(
         lambda session: session.query(
-            marks.count_several_current(ODD, [*own(session, COBID), *own(session, NOTE)], *own(session, COBID), "1")
+            cursors.count_keys_with_several_current(
+                ODD, [*own(session, COBID), *own(session, NOTE)], *own(session, COBID), "1"
+            )
         )
     ),
     "mark_count_older": Statement(
         lambda session: [
-            session.query(marks.count_older(ODD, *own(session, MOMENT), NOON, less)) for less in (None, raw("1 = 1"))
+            session.query(cursors.count_older(ODD, *own(session, MOMENT), NOON, except_for))
+            for except_for in (None, raw("1 = 1"))
         ]
     ),
     # Schemas
@@ -327,13 +333,20 @@ SHARED: dict[str, Statement] = {
     # The ledger
     "ledger_create": Statement(lambda session: Ledger(session).create()),
     "ledger_require_own": Statement(
-        lambda session: Ledger(session).require_own(), answers={"SELECT owner FROM": [("1/2",)]}
+        lambda session: Ledger(session).require_own(), answers={"SELECT owner, version FROM": [("1/2", 2)]}
+    ),
+    "ledger_upgrade": Statement(
+        lambda session: Ledger(session).claim(),
+        answers={
+            "SELECT owner, version FROM": [("1/2", 1)],
+            "SELECT table_name, value_text": [("it's", "7", 3, "2024-01-31 10:00:00")],
+        },
     ),
     "ledger_disown": Statement(lambda session: Ledger(session).disown()),
     "ledger_entries": Statement(lambda session: Ledger(session).entries("it's")),
     "ledger_newest": Statement(lambda session: Ledger(session).newest("it's", "7")),
     "ledger_record": Statement(lambda session: Ledger(session).record("it's", "7", ENTRY)),
-    "ledger_restamp": Statement(lambda session: Ledger(session).restamp("it's", "7", ENTRY)),
+    "ledger_restamp": Statement(lambda session: Ledger(session).update_etag("it's", "7", ENTRY)),
     "ledger_scope": Statement(lambda session: Ledger(session).scope("it's")),
     "ledger_declare": Statement(lambda session: Ledger(session).declare("it's", Scope(DAY))),
     "ledger_keep_report": Statement(lambda session: Ledger(session).keep_report("r-1", {"it's": '{"a": "\\n"}'})),
@@ -349,34 +362,34 @@ SHARED: dict[str, Statement] = {
 POSTGRESQL: dict[str, Statement] = {
     "session_use_snapshot": Statement(lambda session: session.use_snapshot("00000003-1")),
     "read_money": Statement(
-        lambda session: read(session, Column("price", "money", "decimal(19,2)", holds=Type("decimal", 19, 2)))
+        lambda session: read(session, Column("price", "money", "decimal(19,2)", logical_type=Type("decimal", 19, 2)))
     ),
     "read_back_for_another_database": Statement(
         lambda session: read(
             session,
-            Column("truth", "integer", "bool", holds=Type("int32"), stands_for=Type("bool")),
-            Column("flag", "boolean", "int16", holds=Type("bool"), stands_for=Type("flag")),
-            Column("code", "character(3)", "string", holds=Type("char", 3), stands_for=Type("trimmed", 3)),
+            Column("truth", "integer", "bool", logical_type=Type("int32"), read_as=Type("bool")),
+            Column("flag", "boolean", "int16", logical_type=Type("bool"), read_as=Type("flag")),
+            Column("code", "character(3)", "string", logical_type=Type("char", 3), read_as=Type("trimmed", 3)),
         )
     ),
 }
 
 MARIADB, MARIADB_OLD_GREETING = "11.4.2-MariaDB-ubu2404", "5.5.5-10.6.18-MariaDB"
 BEFORE_0900_BIN = "8.0.16"
-YEAR = Column("y", "year(4)", "int16", holds=Type("int16"), database="mysql")
-GEOMETRY = Column("shape", "geometry", "binary", holds=Type("geometry"))
-UNSIGNED = Column("n", "bigint unsigned", "decimal(20,0)", holds=Type("uint64"))
+YEAR = Column("y", "year(4)", "int16", logical_type=Type("int16"), database="mysql")
+GEOMETRY = Column("shape", "geometry", "binary", logical_type=Type("geometry"))
+UNSIGNED = Column("n", "bigint unsigned", "decimal(20,0)", logical_type=Type("uint64"))
 NAME = Column(
     "name",
     "varchar(20) CHARACTER SET latin1 COLLATE latin1_swedish_ci",
     "string",
-    holds=Type("string", 20),
+    logical_type=Type("string", 20),
     collation="latin1_swedish_ci",
 )
 TIMES = (
-    Column("t", "time(3)", "time", holds=Type("clock", 3)),
-    Column("d", "datetime(6)", "timestamp", holds=Type("timestamp", 6)),
-    Column("s", "timestamp", "timestamptz", holds=Type("instant", 0)),
+    Column("t", "time(3)", "time", logical_type=Type("clock", 3)),
+    Column("d", "datetime(6)", "timestamp", logical_type=Type("timestamp", 6)),
+    Column("s", "timestamp", "timestamptz", logical_type=Type("instant", 0)),
 )
 
 MYSQL: dict[str, Statement] = {
@@ -398,8 +411,8 @@ MYSQL: dict[str, Statement] = {
     "read_floats": Statement(
         lambda session: read(
             session,
-            Column("f", "float", "float32", holds=Type("float32")),
-            Column("d", "double", "float64", holds=Type("float64")),
+            Column("f", "float", "float32", logical_type=Type("float32")),
+            Column("d", "double", "float64", logical_type=Type("float64")),
         )
     ),
     "read_bits": Statement(lambda session: read(session, *own(session, BITS))),

@@ -1,4 +1,4 @@
-"""Stories start with five days of trades in the source, an empty lake and an empty target."""
+"""Fixtures of the stories: five days of trades in the source, an empty lake and an empty target."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ CREATE SCHEMA public
 def stories(
     postgres: EmbeddedPostgres, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Stories]:
-    """From PostgreSQL to PostgreSQL."""
+    """Create stories from PostgreSQL to PostgreSQL."""
     with ExitStack() as opened:
         yield Stories(lambda kind: database_on(postgres), spark, tmp_path_factory, opened)
 
 
 @pytest.fixture(scope="session")
 def everyday(stories: Stories) -> Story:
-    """The databases that stories use one after the other: to drop one takes longer than to empty it."""
+    """The databases that stories share one after the other: emptying a database is faster than dropping it."""
     return stories()
 
 

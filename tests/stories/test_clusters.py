@@ -1,4 +1,4 @@
-"""The same run on other Sparks: with executors of their own, over Spark Connect, and with workers that die."""
+"""The same run on other Spark setups: separate executors, Spark Connect, and workers that die."""
 
 from __future__ import annotations
 
@@ -35,14 +35,15 @@ def executors(session: int) -> list[int]:
 
 
 @pytest.mark.thorough
-def test_an_executor_that_is_killed_while_it_loads_changes_nothing_in_the_end(story: Story, tmp_path: Path):
+def test_killed_executor_is_replaced(story: Story, tmp_path: Path):
+    """When an executor is killed while it loads, another takes its task and each day is loaded once."""
     story.settings["hold_back"] = 2
     story.run()
     story.settings.clear()
     story.project["spark"] = {"master": "local-cluster[2,1,1024]"}
     configuration = story.file(tmp_path / "tidegate.yml")
 
-    # Both loads are held up at the table, each on an executor of its own; one of them dies there.
+    # A table lock stops both loads, each on its own executor. One executor is killed there.
     with closing(psycopg.connect(story.target)) as holder:
         holder.execute("LOCK TABLE trades IN SHARE MODE")
         run = child("-m", "tidegate.cli.main", "run", "--json", "-c", configuration)
@@ -66,7 +67,8 @@ def test_an_executor_that_is_killed_while_it_loads_changes_nothing_in_the_end(st
 
 
 @pytest.mark.thorough
-def test_a_worker_that_dies_after_its_commit_is_replaced_and_loads_nothing_twice(story: Story, tmp_path: Path):
+def test_task_retry_after_commit_loads_nothing_twice(story: Story, tmp_path: Path):
+    """When a worker dies after its commit, Spark repeats the task, which finds its rows loaded."""
     configuration = story.file(tmp_path / "tidegate.yml")
 
     with child("-m", "kit.crash", configuration, "task committed", 2, tmp_path / "tally", "process") as run:
@@ -81,8 +83,9 @@ def test_a_worker_that_dies_after_its_commit_is_replaced_and_loads_nothing_twice
     story.assert_in_step(*FIVE_DAYS)
 
 
-def test_a_run_and_a_proof_over_spark_connect(story: Story, tmp_path: Path):
-    python = {"PYSPARK_PYTHON": sys.executable}  # whoever brings a session brings the Python of its workers
+def test_run_and_verify_over_spark_connect(story: Story, tmp_path: Path):
+    """`run` and `verify` work in a Spark Connect session."""
+    python = {"PYSPARK_PYTHON": sys.executable}  # the owner of a session chooses the Python of its workers
 
     with child("-m", "kit.connected", story.file(tmp_path / "tidegate.yml"), environment=python) as run:
         output, errors = run.communicate(timeout=200)

@@ -1,6 +1,6 @@
-"""A run is killed at a boundary and run again: nothing is lost, nothing is there twice.
+"""A run that is killed at a boundary and started again loses no row and loads no row twice.
 
-Everyday runs die where most is at stake, thorough ones at every boundary.
+Everyday runs test the most important boundaries, thorough runs test every boundary.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ pytestmark = [
     pytest.mark.skipif(not processes.CAN_SEE, reason="finds processes through /proc"),
 ]
 
-# Every place where a run can be interrupted, and how often it comes there on the eventful day.
+# Every boundary of a run, and how often a run reaches it on the eventful day.
 BOUNDARIES = {
     "ledger ready": 1,
     "planned": 1,
     "schema changed": 1,
     "published": 5,
-    "land done": 1,
+    "extract done": 1,
     "task about to commit": 5,
     "task committed": 5,
     "loaded": 5,
     "load done": 1,
     "removed": 2,
 }
-# And those of an adoption.
-OF_ADOPTION = {"adoption about to commit": 1, "adopted": 1}
+# The boundaries of an adoption.
+OF_ADOPTION = {"adopt done": 1, "adoption about to commit": 1, "adopted": 1}
 IN_TASKS = ("task about to commit", "task committed")
 EVERY_CASE = [
     *(("eventful day", place, min(times, 2)) for place, times in BOUNDARIES.items()),
@@ -62,7 +62,7 @@ CASES = (
 
 
 def eventful_day(story: Story) -> None:
-    """Five days are in the target. Then a column, a new day and a restated day come, and one day grows too old."""
+    """Load five days. Then add a column, a new day and a restated day, and let one day exceed the retention."""
     story.run()
     story.settings |= {"retain": {"target": 5, "lake": 5}, "restatement_column": "load_id"}
     story.in_source("ALTER TABLE trades ADD COLUMN desk text DEFAULT 'rates'")
@@ -76,7 +76,7 @@ def first_day(story: Story) -> None:
 
 
 def before_us(story: Story) -> None:
-    """The target holds five days, and nobody knows where they are from."""
+    """Load five days and delete lake and ledger, so that the rows are unknown."""
     story.run()
     shutil.rmtree(story.lake)
     story.in_target("DROP SCHEMA tidegate CASCADE")
@@ -94,7 +94,7 @@ def run_until_killed(story: Story, folder: Path, place: str, nth: int, verb: str
 def killed(
     stories: Stories, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[tuple[str, str, int], tuple[Story, Future[Popen[str]]]]]:
-    """Every run that dies, two at a time: starting a JVM takes longer than all the rest."""
+    """Start all runs that are killed, two at a time, because starting a JVM takes most of the time."""
     with ThreadPoolExecutor(2) as two:
         runs = {}
         for case in CASES:
@@ -104,7 +104,8 @@ def killed(
         yield runs
 
 
-def test_every_boundary_that_a_run_comes_to_is_in_the_list(story: Story, tmp_path: Path):
+def test_run_passes_every_listed_boundary(story: Story, tmp_path: Path):
+    """A run with new, restated and expired days passes every boundary of `BOUNDARIES`, as often as listed."""
     eventful_day(story)
     recorder = Recorder(tmp_path / "places")
 
@@ -114,7 +115,8 @@ def test_every_boundary_that_a_run_comes_to_is_in_the_list(story: Story, tmp_pat
 
 
 @pytest.mark.parametrize(("day", "place", "nth"), CASES, ids=lambda part: str(part).replace(" ", "_"))
-def test_a_run_that_is_killed_there_loses_nothing(killed, day: str, place: str, nth: int):
+def test_killed_run_resumes(killed, day: str, place: str, nth: int):
+    """When a run is killed at a boundary, the next run completes it and leaves no temporary file."""
     story, ended = killed[day, place, nth]
     run = ended.result()
     assert run.returncode == -9, f"the run came to its end: {run.returncode}"
@@ -127,7 +129,8 @@ def test_a_run_that_is_killed_there_loses_nothing(killed, day: str, place: str, 
     story.assert_in_step(TUESDAY, WEDNESDAY, THURSDAY, FRIDAY, SATURDAY)
 
 
-def test_every_boundary_of_an_adoption_is_in_the_list(story: Story, tmp_path: Path):
+def test_adoption_passes_every_listed_boundary(story: Story, tmp_path: Path):
+    """An adoption passes every boundary of `OF_ADOPTION`, as often as listed."""
     before_us(story)
     recorder = Recorder(tmp_path / "places")
 
@@ -137,8 +140,9 @@ def test_every_boundary_of_an_adoption_is_in_the_list(story: Story, tmp_path: Pa
 
 
 @pytest.mark.parametrize("place", OF_ADOPTION, ids=lambda place: place.replace(" ", "_"))
-def test_a_killed_adoption_is_complete_or_has_not_been(story: Story, tmp_path: Path, place: str):
-    """After some entries without the others, a run would replace rows that are not ours."""
+def test_killed_adoption_is_atomic(story: Story, tmp_path: Path, place: str):
+    """When `adopt` is killed, the ledger has all adopted entries or none. With a part of them, a run would replace rows
+    of others."""
     before_us(story)
     writers = story.writers()
 

@@ -1,4 +1,4 @@
-"""The same days on every pair of databases: first run, new and restated days, what heals, what a crash leaves."""
+"""The stories of partition tables on every pair of databases: daily runs, healing, crashes and limits of MySQL."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.postgres, pytest.mark.mysql, pytest.mark.spark]
 
-# From PostgreSQL to itself go the stories of other files.
+# Other files have the stories from PostgreSQL to PostgreSQL.
 PAIRS = [*BOTH_WAYS, *([("mysql", "mysql")] if ALL_ARE_ASKED_FOR else [])]
 
 
@@ -59,10 +59,11 @@ def story(stories: Stories, request: pytest.FixtureRequest) -> Story:
     return stories(*request.param)
 
 
-# Days
+# Daily runs and healing
 
 
-def test_day_after_day(story: Story):
+def test_daily_runs_load_new_and_restated_days(story: Story):
+    """The first run loads all days, the second does nothing, and the third loads one new and one restated day."""
     story.settings["restatement_column"] = "load_id"
     assert story.run().outcome == "done"
     story.assert_in_step(*FIVE_DAYS)
@@ -76,7 +77,8 @@ def test_day_after_day(story: Story):
     story.assert_in_step(*FIVE_DAYS, SATURDAY)
 
 
-def test_what_is_lost_heals(story: Story):
+def test_lost_rows_and_files_are_restored(story: Story):
+    """When the target loses rows and the lake loses a file, the next run restores both."""
     story.run()
     story.in_target("DELETE FROM trades WHERE cob = %s", MONDAY)
     story.in_target("DELETE FROM trades WHERE cob = %s AND id < 100", TUESDAY)
@@ -87,7 +89,8 @@ def test_what_is_lost_heals(story: Story):
     story.assert_in_step(*FIVE_DAYS)
 
 
-def test_the_ledger_may_be_lost_too(story: Story):
+def test_lost_ledger_is_rebuilt(story: Story):
+    """When all ledger entries are deleted, the next run writes them again."""
     story.run()
     in_mysql = story.target.startswith("mysql")
     story.in_target("DELETE FROM tidegate_ledger" if in_mysql else "DELETE FROM tidegate.ledger")
@@ -97,7 +100,8 @@ def test_the_ledger_may_be_lost_too(story: Story):
     story.assert_in_step(*FIVE_DAYS)
 
 
-def test_a_column_comes_and_another_grows(story: Story):
+def test_new_column_is_added_to_the_target(story: Story):
+    """When the source adds a column with a default, the next run adds it to the target with its values."""
     story.run()
     add = "ADD" if sides.kind_of(story.source) == "sqlserver" else "ADD COLUMN"
     story.in_source(f"ALTER TABLE trades {add} desk varchar(10) NOT NULL DEFAULT 'rates'")
@@ -109,7 +113,9 @@ def test_a_column_comes_and_another_grows(story: Story):
     story.assert_in_step(*FIVE_DAYS, SATURDAY)
 
 
-def test_a_null_that_the_target_refuses_is_told_before_and_named(story: Story):
+def test_null_in_a_not_null_column_is_refused(story: Story):
+    """When a target column is NOT NULL and the source has a null, the plan warns and the load fails with the column's
+    name."""
     story.in_source("UPDATE trades SET note = '' WHERE note IS NULL AND cob <> %s", FRIDAY)
     sides.create(story.target)
     sides.refuse_nulls(story.target)
@@ -124,19 +130,21 @@ def test_a_null_that_the_target_refuses_is_told_before_and_named(story: Story):
     story.assert_in_step(*FIVE_DAYS)
 
 
-def test_a_second_run_is_told_who_holds_the_table(story: Story, tmp_path: Path):
-    told: list[tuple[int, str, str]] = []
+def test_second_run_names_the_lock_holder(story: Story, tmp_path: Path):
+    """When a second run starts on the same table, it fails and names the run that holds the lock."""
+    results: list[tuple[int, str, str]] = []
     configuration = story.file(tmp_path / "tidegate.yml")
 
-    first = story.tidegate(At("planned", lambda: told.append(cli("run", "-c", configuration)))).run()
+    first = story.tidegate(At("planned", lambda: results.append(cli("run", "-c", configuration)))).run()
 
-    ((code, _, errors),) = told
+    ((code, _, errors),) = results
     assert code == 1
     assert re.search(rf"trades is held by {first.run} \(\S+ on \S+, process \d+\) since 2\S+T\S+\+00:00\.", errors)
     story.assert_in_step(*FIVE_DAYS)
 
 
-def test_verify_finds_what_somebody_changed(story: Story):
+def test_verify_finds_a_changed_row(story: Story):
+    """When somebody changes a row in the target, `verify --deep` reports its day."""
     story.run()
     story.in_target("UPDATE trades SET note = 'changed' WHERE cob = %s AND id = 7", THURSDAY)
 
@@ -148,7 +156,7 @@ def test_verify_finds_what_somebody_changed(story: Story):
 
 # Crashes
 
-# Landed, not yet committed, just committed: every boundary is walked through on PostgreSQL in test_crash.py.
+# Three boundaries: extracted, not yet committed, just committed. test_crash.py tests all of them on PostgreSQL.
 CASES = [
     ("mysql", "postgresql", "published"),
     ("mysql", "mysql", "task about to commit"),
@@ -167,7 +175,7 @@ def run_until_killed(story: Story, folder: Path, place: str) -> Popen[str]:
 def killed(
     stories: Stories, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[tuple[str, str, str], tuple[Story, Future[Popen[str]]]]]:
-    """Every run that dies, two at a time: starting a JVM takes longer than all the rest."""
+    """Start all runs that are killed, two at a time, because starting a JVM takes most of the time."""
     with ThreadPoolExecutor(2) as two:
         runs = {}
         for source, target, place in CASES:
@@ -179,7 +187,8 @@ def killed(
 
 @pytest.mark.skipif(not processes.CAN_SEE, reason="finds processes through /proc")
 @pytest.mark.parametrize(("source", "target", "place"), CASES)
-def test_a_run_that_is_killed_there_loses_nothing(killed, source: str, target: str, place: str):
+def test_killed_run_resumes(killed, source: str, target: str, place: str):
+    """When a run is killed at a boundary, the next run completes it."""
     story, ended = killed[source, target, place]
     run = ended.result()
     assert run.returncode == -9, f"the run came to its end: {run.returncode}"
@@ -190,12 +199,11 @@ def test_a_run_that_is_killed_there_loses_nothing(killed, source: str, target: s
     story.assert_in_step(*FIVE_DAYS)
 
 
-# What only MySQL and MariaDB have
+# Properties of MySQL and MariaDB
 
 
-def test_a_server_that_forbids_load_data_gets_its_rows_by_insert(
-    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
-):
+def test_rows_arrive_by_insert_without_load_data(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory):
+    """When the server forbids LOAD DATA LOCAL, rows are loaded by INSERT."""
     with MariaDb("--local-infile=0") as server, server.database() as source, server.database() as target:
         story = Story(source, target, tmp_path_factory.mktemp("lake"), spark)
         sides.create(source)
@@ -204,7 +212,8 @@ def test_a_server_that_forbids_load_data_gets_its_rows_by_insert(
         story.assert_in_step(*FIVE_DAYS)
 
 
-def test_a_target_without_transactions_is_refused(stories: Stories):
+def test_target_without_transactions_is_refused(stories: Stories):
+    """When the target table is on MyISAM, the run is refused and no row is written."""
     story = stories("mysql", "mysql")
     sides.create(story.target)
     story.in_target("ALTER TABLE trades ENGINE = MyISAM")
@@ -216,15 +225,17 @@ def test_a_target_without_transactions_is_refused(stories: Stories):
     assert sides.counts_of(story.target) == {}
 
 
-def test_a_source_without_transactions_can_be_read(stories: Stories):
+def test_source_without_transactions_is_read(stories: Stories):
+    """A source table on MyISAM is extracted like any other."""
     story = stories("mysql", "mysql")
     story.in_source("ALTER TABLE trades ENGINE = MyISAM")
     story.run()
     story.assert_in_step(*FIVE_DAYS)
 
 
-def test_a_ledger_that_was_never_finished_is_finished(stories: Stories):
-    """DDL cannot be undone here: a first run may die between two tables of the ledger."""
+def test_missing_ledger_tables_are_created(stories: Stories):
+    """MySQL cannot roll back DDL, so a killed first run may create only some ledger tables. The next run creates the
+    others."""
     story = stories("mysql", "mysql")
     story.run()
     story.in_target("DROP TABLE tidegate_ledger, tidegate_locks, tidegate_runs")
@@ -232,26 +243,29 @@ def test_a_ledger_that_was_never_finished_is_finished(stories: Stories):
     story.assert_in_step(*FIVE_DAYS)
 
 
-def test_the_name_of_a_table_does_not_lead_out_of_the_target(stories: Stories):
+def test_table_name_cannot_leave_the_target_database(stories: Stories):
+    """When a table name contains the schema of another database, or names the target as a source, the run is
+    refused."""
     story, other = stories("mysql", "mysql"), stories("mysql", "mysql")
-    elsewhere = other.target.rpartition("/")[2]
-    story.settings["target_table"] = f"{elsewhere}.trades"
+    other_database = other.target.rpartition("/")[2]
+    story.settings["target_table"] = f"{other_database}.trades"
     with pytest.raises(RunFailed, match="in another database than the target's URL names"):
         story.run()
-    inside = story.target.rpartition("/")[2]
-    story.settings = {"source_table": f"{inside}.trades"}
+    own_database = story.target.rpartition("/")[2]
+    story.settings = {"source_table": f"{own_database}.trades"}
     with pytest.raises(RunFailed, match="in the database that is the target"):
         story.run()
 
 
-def test_a_connection_that_the_server_ends_is_no_loss(stories: Stories):
+def test_closed_connection_loses_no_rows(stories: Stories):
+    """When the server closes the connections during a run, the next run completes the load."""
     story = stories("mysql", "mysql")
 
     def end_others() -> None:
         for name in sessions_of(story.target):
             story.in_target(f"KILL CONNECTION {int(name.split()[-1])}")
 
-    story.tidegate(At("land done", end_others)).run(check=False)  # however it ends, the next run completes it
+    story.tidegate(At("extract done", end_others)).run(check=False)  # this run may fail, the next one completes it
     story.run()
 
     story.assert_in_step(*FIVE_DAYS)

@@ -1,4 +1,4 @@
-"""Days as they come: new, late, restated, held back, retained, forgotten, purged."""
+"""Partition tables day by day: new, late, restated, incomplete, retained, forgotten and purged days."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ def notices(story: Story) -> list[str]:
 # Restated days
 
 
-def test_a_day_with_another_count_is_restated(story: Story):
+def test_restated_day_with_new_count_is_reloaded(story: Story):
+    """When the row count of a loaded day changes in the source, the next run extracts and loads that day again."""
     story.run()
     story.fill(THURSDAY, first=201, last=250)
     story.in_source("DELETE FROM trades WHERE cob = %s AND id > 120", FRIDAY)
@@ -57,32 +58,37 @@ def test_a_day_with_another_count_is_restated(story: Story):
     story.assert_in_step(*FIVE_DAYS)
 
 
-def test_a_day_with_equal_count_is_restated_when_its_load_moved(story: Story):
+def test_restatement_column_detects_a_restated_day(story: Story):
+    """When a day keeps its row count but its greatest `load_id` grows, the next run extracts and loads it again."""
     story.settings["restatement_column"] = "load_id"
     story.run()
     story.restate(FRIDAY)
 
     report = story.run()
 
-    assert sorted(steps(report)) == [f"land {FRIDAY}", f"load {FRIDAY}"]
+    assert sorted(steps(report)) == [f"extract {FRIDAY}", f"load {FRIDAY}"]
     assert reasons(report) == {"restated: max(load_id) moved from 1 to 2"}
     story.assert_in_step(*FIVE_DAYS)
 
 
-def test_a_day_with_equal_count_is_restated_when_its_content_is_compared(story: Story):
+def test_content_hash_detects_a_restated_day(story: Story):
+    """With `restatement: hash`, days in the look-back are extracted again, and only a day whose content differs is
+    loaded."""
     story.settings |= {"restatement": "hash", "look_back": 2}
     story.run()
     story.restate(FRIDAY)
 
     report = story.run()
 
-    assert sorted(steps(report)) == [f"land {THURSDAY}", f"land {FRIDAY}", f"load {FRIDAY}"]
+    assert sorted(steps(report)) == [f"extract {THURSDAY}", f"extract {FRIDAY}", f"load {FRIDAY}"]
     assert steps(report, "skipped") == [f"load {THURSDAY}"]
     assert_same_rows(story.rows_in_target(), story.rows_in_source())
     assert story.tidegate().verify().outcome == "equal"
 
 
-def test_counts_alone_do_not_tell_a_day_of_equal_count_and_the_plan_says_so(story: Story):
+def test_count_only_detection_warns_and_repair_fixes(story: Story):
+    """When only counts are compared and a day changes with an equal count, the plan warns, `verify` finds it, `repair`
+    fixes it."""
     story.run()
     story.restate(FRIDAY)
 
@@ -94,7 +100,8 @@ def test_counts_alone_do_not_tell_a_day_of_equal_count_and_the_plan_says_so(stor
     story.assert_in_step(*FIVE_DAYS)
 
 
-def test_a_day_older_than_the_look_back_is_left_to_verify_and_repair(story: Story):
+def test_change_before_the_look_back_is_left_to_repair(story: Story):
+    """When a day outside of the look-back changes, a run ignores it. `verify` reports it and `repair` loads it."""
     story.settings["look_back"] = 2
     story.run()
     story.fill(MONDAY, first=201, last=210)
@@ -106,8 +113,8 @@ def test_a_day_older_than_the_look_back_is_left_to_verify_and_repair(story: Stor
     story.assert_in_step(*FIVE_DAYS)
 
 
-def test_a_day_restated_before_mornings_without_a_run_is_not_overlooked(story: Story):
-    """Monday was in the look-back when it was restated; now two more days are there, and no run came in between."""
+def test_restatement_is_found_after_skipped_runs(story: Story):
+    """When Monday is restated and two more days arrive before the next run, that run still reloads Monday."""
     story.run()
     story.fill(MONDAY, first=201, last=210)
     story.fill(SATURDAY, SUNDAY)
@@ -117,10 +124,11 @@ def test_a_day_restated_before_mornings_without_a_run_is_not_overlooked(story: S
     story.assert_in_step(*FIVE_DAYS, SATURDAY, SUNDAY)
 
 
-# Columns
+# New columns
 
 
-def test_a_new_column_reaches_the_target_with_the_values_of_the_days_before(story: Story):
+def test_new_column_is_backfilled_in_the_target(story: Story):
+    """When the source adds a column, the next run adds it to the target and reloads the loaded days with its values."""
     story.run()
     story.in_source("ALTER TABLE trades ADD COLUMN desk text")
     story.in_source("UPDATE trades SET desk = 'desk ' || id")
@@ -136,21 +144,23 @@ def test_a_new_column_reaches_the_target_with_the_values_of_the_days_before(stor
     story.assert_in_step(*FIVE_DAYS, SATURDAY)
 
 
-def test_a_day_that_the_source_purged_is_still_proven_after_a_new_column(story: Story):
+def test_purged_day_verifies_after_a_new_column(story: Story):
+    """When the source purges a day and then adds a column, `verify` still reports the purged day as equal."""
     story.run()
     story.in_source("DELETE FROM trades WHERE cob = %s", MONDAY)
     story.in_source("ALTER TABLE trades ADD COLUMN desk text")
     story.run()
 
-    told = story.tidegate().verify()
+    verification = story.tidegate().verify()
 
-    assert told.outcome == "equal"
-
-
-# Which days
+    assert verification.outcome == "equal"
 
 
-def test_the_newest_day_is_held_back_until_the_next_one_is_there(story: Story):
+# Scope, retention and excluded values
+
+
+def test_hold_back_delays_the_newest_day(story: Story):
+    """With `hold_back: 1`, the newest day is loaded only after the next day exists in the source."""
     story.settings["hold_back"] = 1
     story.run()
     assert list(story.counts_in_target()) == [MONDAY, TUESDAY, WEDNESDAY, THURSDAY]
@@ -162,7 +172,8 @@ def test_the_newest_day_is_held_back_until_the_next_one_is_there(story: Story):
     story.assert_in_step(*FIVE_DAYS)
 
 
-def test_a_day_waits_until_the_control_table_calls_it_complete(story: Story):
+def test_day_waits_for_the_ready_query(story: Story):
+    """A day that `ready_query` does not return is loaded by the first run after the query returns it."""
     story.in_source("CREATE TABLE batches (cob integer, status text)")
     story.in_source("INSERT INTO batches SELECT DISTINCT cob, 'done' FROM trades WHERE cob <> %s", WEDNESDAY)
     story.settings["ready_query"] = "SELECT cob FROM batches WHERE status = 'done';"
@@ -175,18 +186,20 @@ def test_a_day_waits_until_the_control_table_calls_it_complete(story: Story):
     story.assert_in_step(*FIVE_DAYS)
 
 
-def test_a_late_day_is_found_among_those_that_are_there(story: Story):
+def test_late_day_between_loaded_days_is_loaded(story: Story):
+    """When a day arrives after newer days were loaded, the next run loads it."""
     story.in_source("DELETE FROM trades WHERE cob = %s", WEDNESDAY)
     story.run()
     story.fill(WEDNESDAY)
 
     report = story.run()
 
-    assert steps(report) == [f"land {WEDNESDAY}", f"load {WEDNESDAY}"]
+    assert steps(report) == [f"extract {WEDNESDAY}", f"load {WEDNESDAY}"]
     story.assert_in_step(*FIVE_DAYS)
 
 
-def test_the_first_run_takes_the_newest_days_and_older_history_never_looks_like_a_hole(story: Story):
+def test_first_run_loads_only_the_newest_days(story: Story):
+    """With `initial_load_count: 2`, the first run loads two days. Later runs do not treat older days as missing."""
     story.settings["initial_load_count"] = 2
     story.run()
     story.fill(SATURDAY)
@@ -194,11 +207,12 @@ def test_the_first_run_takes_the_newest_days_and_older_history_never_looks_like_
 
     report = story.run()
 
-    assert steps(report) == [f"land {SATURDAY}", f"load {SATURDAY}"]
+    assert steps(report) == [f"extract {SATURDAY}", f"load {SATURDAY}"]
     story.assert_in_step(THURSDAY, FRIDAY, SATURDAY)
 
 
-def test_a_backfill_adds_its_range_and_nothing_else(story: Story):
+def test_backfill_adds_only_its_range(story: Story):
+    """A backfill loads the days of its range, and later runs keep the gap outside of that range."""
     story.settings["initial_load_count"] = 1
     story.run()
 
@@ -210,12 +224,14 @@ def test_a_backfill_adds_its_range_and_nothing_else(story: Story):
     story.assert_in_step(TUESDAY, WEDNESDAY, FRIDAY, SATURDAY)
 
 
-def test_a_backfill_that_ends_before_it_begins_is_refused(story: Story):
+def test_backfill_with_reversed_range_is_refused(story: Story):
+    """When a backfill ends before it begins, it is refused with both values in the message."""
     with pytest.raises(ConfigError, match=f"a backfill from {FRIDAY} to {MONDAY} holds nothing"):
         story.tidegate().backfill("trades", FRIDAY, MONDAY)
 
 
-def test_a_day_that_the_source_purged_stays_in_lake_and_target(story: Story):
+def test_purged_day_stays_in_lake_and_target(story: Story):
+    """When the source deletes a day, lake and target keep it, and `verify` reports it as a note."""
     story.run()
     before = story.rows_in_target()
     story.in_source("DELETE FROM trades WHERE cob = %s", MONDAY)
@@ -225,12 +241,15 @@ def test_a_day_that_the_source_purged_stays_in_lake_and_target(story: Story):
     assert report.outcome == "nothing to do"
     assert_same_rows(story.rows_in_target(), before)
     assert story.lake_file(MONDAY).exists()
-    told = story.tidegate().verify()
-    assert told.outcome == "equal"
-    assert [finding.what for finding in told.findings] == ["no longer in the source; the target holds what was loaded"]
+    verification = story.tidegate().verify()
+    assert verification.outcome == "equal"
+    assert [finding.what for finding in verification.findings] == [
+        "no longer in the source; the target holds what was loaded"
+    ]
 
 
-def test_a_forgotten_day_is_neither_healed_nor_verified_until_a_backfill_remembers_it(story: Story):
+def test_forgotten_day_is_ignored_until_a_backfill(story: Story):
+    """After `forget`, runs do not reload the day and `verify` skips it. A backfill adds it to the scope again."""
     story.run()
     scope = story.tidegate().forget("trades", TUESDAY)
     assert str(scope) == f"from {MONDAY}, without {TUESDAY}"
@@ -243,14 +262,16 @@ def test_a_forgotten_day_is_neither_healed_nor_verified_until_a_backfill_remembe
     story.assert_in_step(*FIVE_DAYS)
 
 
-def test_what_was_not_in_the_scope_cannot_be_forgotten(story: Story):
+def test_forget_outside_of_the_scope_is_refused(story: Story):
+    """`forget` refuses a day that is not in the scope and names the scope."""
     story.run()
 
     with pytest.raises(ConfigError, match=rf"{SUNDAY - 100} is not in the scope \(from {MONDAY}\)"):
         story.tidegate().forget("trades", SUNDAY - 100)
 
 
-def test_retention_removes_the_oldest_days_and_nothing_heals_them_back(story: Story):
+def test_retention_removes_the_oldest_days(story: Story):
+    """With `retain`, days beyond the limit leave target and lake, and later runs do not load them again."""
     story.settings["retain"] = {"target": 3, "lake": 4}
     story.run()
     assert list(story.counts_in_target()) == [WEDNESDAY, THURSDAY, FRIDAY]
@@ -259,7 +280,7 @@ def test_retention_removes_the_oldest_days_and_nothing_heals_them_back(story: St
     report = story.run()
 
     assert steps(report) == [
-        f"land {SATURDAY}",
+        f"extract {SATURDAY}",
         f"load {SATURDAY}",
         f"remove {WEDNESDAY}",
     ]
@@ -274,7 +295,8 @@ def test_retention_removes_the_oldest_days_and_nothing_heals_them_back(story: St
     assert story.lake_files() == [story.lake_file(day) for day in (THURSDAY, FRIDAY, SATURDAY, SUNDAY)]
 
 
-def test_a_shorter_retention_removes_what_was_loaded_before(story: Story):
+def test_shorter_retention_removes_loaded_days(story: Story):
+    """When `retain` is set after the first run, the next run removes the days beyond it from target and lake."""
     story.run()
     story.settings["retain"] = {"target": 2, "lake": 2}
 
@@ -284,7 +306,8 @@ def test_a_shorter_retention_removes_what_was_loaded_before(story: Story):
     story.assert_in_step(THURSDAY, FRIDAY)
 
 
-def test_rows_without_a_day_are_counted_and_not_copied(story: Story):
+def test_null_partition_values_are_reported(story: Story):
+    """Rows whose partition value is null are not copied. The run reports their count and `verify` fails."""
     story.in_source("INSERT INTO trades (cob, id) VALUES (NULL, 1), (NULL, 2)")
 
     report = story.run()
@@ -299,7 +322,8 @@ def test_rows_without_a_day_are_counted_and_not_copied(story: Story):
     ]
 
 
-def test_rows_without_a_day_may_be_left_out_on_purpose(story: Story):
+def test_null_partition_values_can_be_excluded(story: Story):
+    """With `values: {nulls: exclude}`, rows with a null partition value are skipped, and `verify` reports a note."""
     story.in_source("INSERT INTO trades (cob, id) VALUES (NULL, 1), (NULL, 2)")
     story.settings["values"] = {"nulls": "exclude"}
 
@@ -308,12 +332,13 @@ def test_rows_without_a_day_may_be_left_out_on_purpose(story: Story):
     assert report.findings == ()
     story.assert_in_step(*FIVE_DAYS)
     (note,) = story.tidegate().verify().findings
-    left_out = "2 rows without a partition value stay outside (values: {nulls: exclude})"
+    left_out = "2 rows without a partition value are excluded (values: {nulls: exclude})"
     assert (note.check, note.severity, note.what) == ("coverage", "note", left_out)
     assert f"note: {left_out}" in story.tidegate().status()[0].notes
 
 
-def test_verify_says_how_many_days_stay_outside(story: Story):
+def test_verify_counts_days_outside_of_the_scope(story: Story):
+    """`verify` reports how many days each setting leaves out: the first load, `values` and `forget`."""
     story.settings |= {"initial_load_count": 2, "values": {"exclude": [TUESDAY]}}
     story.run()
     story.tidegate().forget("trades", THURSDAY)
@@ -322,15 +347,16 @@ def test_verify_says_how_many_days_stay_outside(story: Story):
 
     assert (report.outcome, report.exit_code) == ("equal", 0)
     assert [finding.what for finding in report.findings] == [
-        "2 of 5 values stay outside (initial_load_count: 2)",
-        "1 of 5 values stay outside (values)",
-        "1 of 5 values stay outside (forget)",
-        f"the target has more than the scope and the source account for, 1 value: {THURSDAY}",
+        "2 of 5 values are not in scope (initial_load_count: 2)",
+        "1 of 5 values are not in scope (values)",
+        "1 of 5 values are not in scope (forget)",
+        f"only in the target, outside of the scope: 1 value ({THURSDAY})",
     ]
 
 
-def test_a_table_of_which_nothing_is_copied_is_not_equal(story: Story):
-    """Somebody forgot every day and emptied the target: no value is left that could differ."""
+def test_verify_of_an_empty_scope_is_incomplete(story: Story):
+    """When every day is forgotten and the target is empty, no value can differ. `verify` reports `incomplete`, not
+    `equal`."""
     story.run()
     for day in FIVE_DAYS:
         story.tidegate().forget("trades", day)
@@ -344,7 +370,8 @@ def test_a_table_of_which_nothing_is_copied_is_not_equal(story: Story):
     ]
 
 
-def test_sentinels_do_not_count_as_the_newest_days(story: Story):
+def test_excluded_sentinels_are_not_newest_days(story: Story):
+    """Excluded sentinel values such as `99991231` do not count among the newest days of the first run."""
     story.in_source("INSERT INTO trades (cob, id) VALUES (0, 1), (-1, 2), (99991231, 3)")
     story.settings |= {"initial_load_count": 2, "values": {"exclude": [0, -1, 99991231]}}
 
@@ -353,7 +380,8 @@ def test_sentinels_do_not_count_as_the_newest_days(story: Story):
     story.assert_in_step(THURSDAY, FRIDAY)
 
 
-def test_values_outside_of_the_range_do_not_count(story: Story):
+def test_values_outside_of_the_range_are_ignored(story: Story):
+    """With `values: {from, to}`, only days of that range are loaded."""
     story.settings["values"] = {"from": TUESDAY, "to": THURSDAY}
 
     story.run()

@@ -1,6 +1,7 @@
-"""Rows go from one day to another, and the key (id) does not contain the day: no day can be loaded without the other.
+"""Rows move from one day to another while the key (id) lacks the day: such days are loaded together.
 
-`load_id` is the restatement column: a day whose count and greatest `load_id` stay is not noticed by itself.
+`load_id` is the restatement column: a day with the same count and the same greatest `load_id` is not detected by
+itself.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ pytestmark = [pytest.mark.postgres, pytest.mark.mysql, pytest.mark.spark]
 
 PAIRS = [*BOTH_WAYS, *([("mysql", "mysql")] if ALL_ARE_ASKED_FOR else [])]
 WEEK = dict(zip((*FIVE_DAYS, SATURDAY), range(100, 700, 100), strict=True))
-"""The number before the first trade of each day: Monday has the trades 101 to 105."""
+"""For each day, the number before its first trade: Monday has the trades 101 to 105."""
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +69,7 @@ def on_postgresql(stories: Stories) -> Story:
 
 
 def loaded(story: Story) -> Story:
-    """Five days with five trades each are in the target, whose key is that of the source."""
+    """Load five days with five trades each. The target has the key of the source."""
     with_key(story)
     story.settings["restatement_column"] = "load_id"
     story.run()
@@ -87,13 +88,13 @@ def fill(story: Story, day: int) -> None:
 
 
 def move(story: Story, days: Mapping[int, int]) -> None:
-    """Trades of these numbers go to these days."""
+    """Move the trades with these numbers to these days."""
     for number, day in days.items():
         story.in_source("UPDATE trades SET cob = %s WHERE id = %s", day, number)
 
 
 def notice(story: Story, *days: int) -> None:
-    """The next run sees by itself that these days changed."""
+    """Increase `load_id` on these days, so that the next run detects them."""
     for day in days:
         story.in_source(
             "UPDATE trades SET load_id = load_id + 1 WHERE cob = %s AND id BETWEEN %s AND %s",
@@ -108,7 +109,7 @@ def loads(report: RunReport) -> list[tuple[int, str]]:
 
 
 def writers_of(story: Story) -> dict[int, list[str]]:
-    """The transactions that wrote the rows of each day."""
+    """Return the transactions that wrote the rows of each day."""
     return dict(ask(story.target, "SELECT cob, array_agg(DISTINCT xmin::text) FROM trades GROUP BY cob"))
 
 
@@ -117,7 +118,8 @@ def failure(failed: pytest.ExceptionInfo[RunFailed]) -> str:
     return str(text)
 
 
-def test_the_plan_says_what_happens(on_postgresql: Story):
+def test_plan_announces_joint_loads(on_postgresql: Story):
+    """When the key does not contain the partition column, the plan says that days with exchanged rows load together."""
     notes = [step.text for step in on_postgresql.steps() if isinstance(step, Notice)]
 
     assert (
@@ -125,7 +127,8 @@ def test_the_plan_says_what_happens(on_postgresql: Story):
     )
 
 
-def test_rows_go_to_another_day_and_counts_change(story: Story):
+def test_rows_moved_between_days_are_loaded(story: Story):
+    """When rows move to another day and counts change, one run brings both days up to date."""
     move(story, {101: TUESDAY, 102: TUESDAY, 201: MONDAY})
 
     assert story.run().outcome == "done"
@@ -133,7 +136,8 @@ def test_rows_go_to_another_day_and_counts_change(story: Story):
     story.assert_in_step(*FIVE_DAYS)
 
 
-def test_days_that_change_places_come_in_one_transaction(on_postgresql: Story):
+def test_days_with_exchanged_rows_share_a_commit(on_postgresql: Story):
+    """When two days exchange rows, both are loaded in one transaction."""
     story = on_postgresql
     move(story, {101: TUESDAY, 201: MONDAY})
     notice(story, MONDAY, TUESDAY)
@@ -147,7 +151,8 @@ def test_days_that_change_places_come_in_one_transaction(on_postgresql: Story):
     story.assert_in_step(*FIVE_DAYS)
 
 
-def test_rows_are_exchanged_and_one_day_looks_as_before(story: Story):
+def test_undetected_day_of_an_exchange_is_loaded(story: Story):
+    """When two days exchange rows and only one is detected, the run also extracts and loads the other."""
     move(story, {101: TUESDAY, 201: MONDAY})
     notice(story, TUESDAY)
 
@@ -157,7 +162,8 @@ def test_rows_are_exchanged_and_one_day_looks_as_before(story: Story):
     story.assert_in_step(*FIVE_DAYS)
 
 
-def test_rows_are_exchanged_and_the_content_tells(story: Story):
+def test_content_hash_detects_exchanged_rows(story: Story):
+    """With `restatement: hash`, days that exchanged rows are detected by their content."""
     story.settings |= {"restatement_column": None, "restatement": "hash"}
     move(story, {101: TUESDAY, 201: MONDAY})
 
@@ -167,7 +173,8 @@ def test_rows_are_exchanged_and_the_content_tells(story: Story):
     assert story.tidegate().verify().outcome == "equal"
 
 
-def test_a_row_of_an_old_day_goes_to_a_new_one(story: Story):
+def test_row_moved_to_a_new_day_reloads_the_old_day(story: Story):
+    """When a row moves from a day outside of the look-back to a new day, the run loads both days."""
     story.settings["look_back"] = 1
     fill(story, SATURDAY)
     move(story, {101: SATURDAY})
@@ -178,8 +185,9 @@ def test_a_row_of_an_old_day_goes_to_a_new_one(story: Story):
     story.assert_in_step(*FIVE_DAYS, SATURDAY)
 
 
-def test_three_days_pass_rows_round_in_a_ring(story: Story):
-    """Only Wednesday is noticed. Tuesday is in its way, and Monday in Tuesday's."""
+def test_three_days_exchanging_rows_load_together(story: Story):
+    """Three days pass rows around and only Wednesday is detected. It conflicts with Tuesday, and Tuesday with
+    Monday."""
     move(story, {101: TUESDAY, 201: WEDNESDAY, 301: MONDAY})
     notice(story, WEDNESDAY)
 
@@ -189,8 +197,8 @@ def test_three_days_pass_rows_round_in_a_ring(story: Story):
     story.assert_in_step(*FIVE_DAYS)
 
 
-def test_a_day_that_looks_as_before_keeps_its_rows(on_postgresql: Story):
-    """A run that has nothing to do with Thursday does not write it again."""
+def test_unaffected_day_is_not_rewritten(on_postgresql: Story):
+    """When two days exchange rows, a third day is not written again."""
     story = on_postgresql
     before = writers_of(story)[THURSDAY]
     move(story, {101: TUESDAY, 201: MONDAY})
@@ -202,7 +210,8 @@ def test_a_day_that_looks_as_before_keeps_its_rows(on_postgresql: Story):
 
 
 @pytest.mark.parametrize("nth", [1, 2])
-def test_a_run_is_killed_before_it_commits_both_days(story: Story, tmp_path: Path, nth: int):
+def test_killed_joint_load_commits_nothing(story: Story, tmp_path: Path, nth: int):
+    """When a run is killed before the common commit, the target keeps its rows, and the next run loads both days."""
     move(story, {101: TUESDAY, 201: MONDAY})
     notice(story, MONDAY, TUESDAY)
     before = story.rows_in_target()
@@ -218,7 +227,8 @@ def test_a_run_is_killed_before_it_commits_both_days(story: Story, tmp_path: Pat
     story.assert_in_step(*FIVE_DAYS)
 
 
-def test_the_commit_of_both_days_gets_no_answer(on_postgresql: Story):
+def test_joint_commit_without_answer_is_resolved(on_postgresql: Story):
+    """When the connection breaks after COMMIT was sent, the run finds out that both days were committed once."""
     story = on_postgresql
     move(story, {101: TUESDAY, 201: MONDAY})
     notice(story, MONDAY, TUESDAY)
@@ -234,8 +244,9 @@ def test_the_commit_of_both_days_gets_no_answer(on_postgresql: Story):
     assert {generation for day, (generation, _, _) in story.ledger().items() if day in (MONDAY, TUESDAY)} == {2}
 
 
-def test_a_first_run_that_died_left_files_of_another_moment(stories: Stories):
-    """Monday's file has a row that is in Tuesday's by now; neither is in the target."""
+def test_files_from_an_aborted_run_are_replaced(stories: Stories):
+    """An aborted first run left Monday's file with a row that is now in Tuesday's. The next run extracts both days
+    again."""
     story = stories()
     with_key(story)
     story.settings["look_back"] = 1
@@ -244,7 +255,7 @@ def test_a_first_run_that_died_left_files_of_another_moment(stories: Stories):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        story.tidegate(At("land done", stop)).run()
+        story.tidegate(At("extract done", stop)).run()
     move(story, {101: TUESDAY})
     story.lake_file(TUESDAY).unlink()
 
@@ -253,7 +264,8 @@ def test_a_first_run_that_died_left_files_of_another_moment(stories: Stories):
     story.assert_in_step(*FIVE_DAYS)
 
 
-def test_a_larger_transaction_than_allowed_is_refused(on_postgresql: Story):
+def test_joint_load_over_max_apply_rows_is_refused(on_postgresql: Story):
+    """When the days together have more rows than `max_apply_rows`, the load is refused and the target is unchanged."""
     story = on_postgresql
     story.settings["max_apply_rows"] = 9
     move(story, {101: TUESDAY, 201: MONDAY})
@@ -270,8 +282,8 @@ def test_a_larger_transaction_than_allowed_is_refused(on_postgresql: Story):
     story.assert_in_step(*FIVE_DAYS)
 
 
-def test_a_day_that_the_source_no_longer_has_is_in_the_way(story: Story):
-    """What the source purged stays, so that a person has to decide."""
+def test_conflict_with_a_purged_day_is_refused(story: Story):
+    """When new rows have the keys of a day that the source purged, the load is refused. A person must decide."""
     for number in range(101, 106):
         move(story, {number: TUESDAY})
     before = story.rows_in_target()
@@ -288,8 +300,8 @@ def test_a_day_that_the_source_no_longer_has_is_in_the_way(story: Story):
     assert story.rows_in_target() == story.rows_in_source()
 
 
-def test_a_day_beyond_retention_is_in_the_way(story: Story):
-    """It leaves the target in the same run."""
+def test_conflict_with_an_expired_day_is_resolved(story: Story):
+    """When new rows have the keys of a day beyond retention, that day leaves the target in the same run."""
     story.settings["retain"] = {"target": 5, "lake": 5}
     fill(story, SATURDAY)
     move(story, {101: SATURDAY})
@@ -299,7 +311,8 @@ def test_a_day_beyond_retention_is_in_the_way(story: Story):
     story.assert_in_step(TUESDAY, WEDNESDAY, THURSDAY, FRIDAY, SATURDAY)
 
 
-def test_rows_that_nobody_loaded_are_in_the_way(on_postgresql: Story):
+def test_conflict_with_foreign_rows_is_refused(on_postgresql: Story):
+    """When new rows have the keys of rows that no run loaded, the load is refused and the message names their value."""
     story = on_postgresql
     story.in_target("INSERT INTO trades (cob, id) VALUES (NULL, 601), (1, 602)")
     fill(story, SATURDAY)

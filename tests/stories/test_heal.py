@@ -1,9 +1,10 @@
-"""What went missing is brought back, and what somebody else changed is theirs until a rule says otherwise."""
+"""Lost files, rows and ledgers are restored, and rows that others changed stay until a setting or a person decides."""
 
 from __future__ import annotations
 
 import shutil
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -23,8 +24,8 @@ from kit.project import (
 )
 from tidegate import Tidegate
 from tidegate.databases.postgresql.session import PostgresqlSession
-from tidegate.errors import ForeignTarget, RunFailed
-from tidegate.ops import adopt
+from tidegate.errors import DatabaseError, ForeignTarget, RunFailed
+from tidegate.runs import adopt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,7 +49,8 @@ def findings(report: RunReport) -> list[str]:
 
 
 @pytest.mark.parametrize("lost", [(THURSDAY,), FIVE_DAYS], ids=["one file", "all of it"])
-def test_lost_files_are_extracted_again_and_the_target_is_left_alone(story: Story, lost: tuple[int, ...]):
+def test_lost_files_are_extracted_again(story: Story, lost: tuple[int, ...]):
+    """When files of the lake are lost, the next run extracts them again and does not write to the target."""
     story.run()
     loaded_by = story.writers()
     for day in lost:
@@ -56,12 +58,13 @@ def test_lost_files_are_extracted_again_and_the_target_is_left_alone(story: Stor
 
     report = story.run()
 
-    assert sorted(steps(report)) == [(f"land {day}", "missing in the lake") for day in lost]
+    assert sorted(steps(report)) == [(f"extract {day}", "missing in the lake") for day in lost]
     assert story.writers() == loaded_by
     story.assert_in_step(*FIVE_DAYS)
 
 
-def test_a_truncated_file_is_extracted_again(story: Story):
+def test_truncated_file_is_extracted_again(story: Story):
+    """When a file is cut off, the next run extracts it again."""
     story.run()
     whole = story.lake_file(THURSDAY).read_bytes()
     story.lake_file(THURSDAY).write_bytes(whole[: len(whole) // 2])
@@ -69,14 +72,15 @@ def test_a_truncated_file_is_extracted_again(story: Story):
     report = story.run()
 
     ((step, why),) = steps(report)
-    assert step == f"land {THURSDAY}"
+    assert step == f"extract {THURSDAY}"
     assert why.startswith("its file cannot be used: ")
     story.assert_in_step(*FIVE_DAYS)
 
 
 @pytest.mark.parametrize("proof", ["hash", "count"])
-def test_rows_of_a_damaged_file_never_reach_the_target(story: Story, proof: str):
-    """One bit of a number has flipped. The footer is whole, so the damage shows only when the rows are read."""
+def test_damaged_file_is_never_loaded(story: Story, proof: str):
+    """One bit of a number has flipped. The footer is intact, so the damage is found when the rows are read, before they
+    load."""
     story.settings["proof"] = proof
     story.run()
     file = story.lake_file(THURSDAY)
@@ -101,7 +105,8 @@ def test_rows_of_a_damaged_file_never_reach_the_target(story: Story, proof: str)
     story.assert_in_step(*FIVE_DAYS)
 
 
-def test_a_file_of_another_table_under_our_name_is_neither_read_nor_overwritten(story: Story):
+def test_file_of_another_table_is_refused(story: Story):
+    """When a file of another table has the expected name, the run fails and neither reads nor overwrites it."""
     story.in_source("CREATE TABLE payments (cob integer, id bigint); INSERT INTO payments VALUES (20240106, 1)")
     configuration = story.configuration()
     configuration["tables"] = {"payments": {"kind": "partition", "partition_column": "cob"}}
@@ -124,7 +129,8 @@ def test_a_file_of_another_table_under_our_name_is_neither_read_nor_overwritten(
     assert SATURDAY not in story.counts_in_target()
 
 
-def test_a_file_copied_under_the_name_of_another_day_is_neither_read_nor_overwritten(story: Story):
+def test_file_of_another_day_is_refused(story: Story):
+    """When a file of another day has the expected name, the run fails and neither reads nor overwrites it."""
     story.run()
     story.fill(SATURDAY)
     story.lake_file(SATURDAY).parent.mkdir()
@@ -149,7 +155,8 @@ def test_a_file_copied_under_the_name_of_another_day_is_neither_read_nor_overwri
 # The target
 
 
-def test_a_day_that_is_gone_from_the_target_is_loaded_from_the_lake(story: Story):
+def test_day_missing_in_the_target_is_reloaded(story: Story):
+    """When the target loses whole days, the next run loads them from the lake."""
     story.run()
     story.in_target("DELETE FROM trades WHERE cob IN (20240101, 20240104)")
 
@@ -162,7 +169,8 @@ def test_a_day_that_is_gone_from_the_target_is_loaded_from_the_lake(story: Story
     story.assert_in_step(*FIVE_DAYS)
 
 
-def test_a_day_with_too_few_rows_is_loaded_from_the_lake(story: Story):
+def test_day_with_missing_rows_is_reloaded(story: Story):
+    """When the target loses rows of a day, the next run loads that day from the lake."""
     story.run()
     story.in_target("DELETE FROM trades WHERE cob = %s AND id > 150", THURSDAY)
 
@@ -172,7 +180,8 @@ def test_a_day_with_too_few_rows_is_loaded_from_the_lake(story: Story):
     story.assert_in_step(*FIVE_DAYS)
 
 
-def test_a_table_that_was_dropped_is_made_and_filled_again(story: Story):
+def test_dropped_target_table_is_restored(story: Story):
+    """When the target table is dropped, the next run creates and fills it."""
     story.run()
     story.in_target("DROP TABLE trades")
 
@@ -182,7 +191,8 @@ def test_a_table_that_was_dropped_is_made_and_filled_again(story: Story):
     story.assert_in_step(*FIVE_DAYS)
 
 
-def test_a_lost_ledger_is_written_again_from_what_lake_and_target_hold(story: Story):
+def test_lost_ledger_is_rebuilt(story: Story):
+    """When the ledger is dropped, the next run writes it again from lake and target and loads no row."""
     story.settings["initial_load_count"] = 3
     story.run()
     story.in_target("DROP SCHEMA tidegate CASCADE")
@@ -196,7 +206,8 @@ def test_a_lost_ledger_is_written_again_from_what_lake_and_target_hold(story: St
     story.assert_in_step(WEDNESDAY, THURSDAY, FRIDAY)
 
 
-def test_a_lost_ledger_hides_no_damage(story: Story):
+def test_lost_ledger_hides_no_missing_rows(story: Story):
+    """When the ledger is lost and the target lost rows, the next run restores the rows, too."""
     story.run()
     story.in_target("DROP SCHEMA tidegate CASCADE")
     story.in_target("DELETE FROM trades WHERE cob = %s AND id > 10", TUESDAY)
@@ -207,7 +218,8 @@ def test_a_lost_ledger_hides_no_damage(story: Story):
     story.assert_in_step(*FIVE_DAYS)
 
 
-def test_a_day_that_was_forgotten_stays_forgotten_when_the_ledger_is_lost(story: Story):
+def test_forgotten_day_survives_a_lost_ledger(story: Story):
+    """When the ledger is dropped after `forget`, the day stays out of the scope."""
     story.run()
     story.tidegate().forget("trades", TUESDAY)
     story.in_target("DELETE FROM trades WHERE cob = %s", TUESDAY)
@@ -218,12 +230,12 @@ def test_a_day_that_was_forgotten_stays_forgotten_when_the_ledger_is_lost(story:
     assert TUESDAY not in story.counts_in_target()
 
 
-# A target that was restored
+# Restored targets
 
 
 @pytest.fixture
 def restored(story: Story, postgres: EmbeddedPostgres) -> Iterator[Story]:
-    """Four days were loaded and backed up; then the fifth came, and the backup took the target's place."""
+    """A copy of the target with four loaded days replaces the target, as a restored backup."""
     story.settings["hold_back"] = 1
     story.run()
     original = story.target.rpartition("/")[2]
@@ -233,7 +245,8 @@ def restored(story: Story, postgres: EmbeddedPostgres) -> Iterator[Story]:
     postgres.drop_database(f"{original}_copy")
 
 
-def test_a_restored_target_is_not_touched_until_somebody_decides(restored: Story):
+def test_restored_target_is_refused(restored: Story):
+    """When the target is a restored copy of a database, plan and run are refused until a person decides."""
     before = restored.rows_in_target()
 
     with pytest.raises(ForeignTarget) as refusal:
@@ -249,35 +262,37 @@ def test_a_restored_target_is_not_touched_until_somebody_decides(restored: Story
     assert_same_rows(restored.rows_in_target(), before)
 
 
-def test_a_target_that_gets_another_identity_is_known_by_both(story: Story, monkeypatch: pytest.MonkeyPatch):
-    """As a database does that joins an availability group, and then moves to another server."""
+def test_target_is_recognized_by_either_identity(story: Story, monkeypatch: pytest.MonkeyPatch):
+    """A database may get a second identity, as when it joins an availability group and moves. It is known by both."""
     story.run()
     by_server = PostgresqlSession.identity
-    monkeypatch.setattr(PostgresqlSession, "identities", lambda session: ("its own number", by_server(session)))
+    monkeypatch.setattr(PostgresqlSession, "known_identities", lambda session: ("its own number", by_server(session)))
     assert not story.tidegate().plan().does_something
-    story.run()  # which writes the new one down
-    monkeypatch.setattr(PostgresqlSession, "identities", lambda session: ("its own number", "another server"))
+    story.run()  # it records the new identity
+    monkeypatch.setattr(PostgresqlSession, "known_identities", lambda session: ("its own number", "another server"))
     story.run()
-    monkeypatch.setattr(PostgresqlSession, "identities", lambda session: ("a copy", "somewhere else"))
+    monkeypatch.setattr(PostgresqlSession, "known_identities", lambda session: ("a copy", "somewhere else"))
 
     with pytest.raises(ForeignTarget):
         story.run()
 
 
-def test_a_restored_target_can_be_adopted_as_it_is(restored: Story):
+def test_restored_target_can_be_adopted(restored: Story):
+    """After `adopt`, a restored target keeps its rows and the next run loads the missing day."""
     loaded_by = restored.writers()
 
     report = restored.tidegate().adopt()
 
-    held = "held by the target before us"
-    assert sorted(steps(report)) == [(f"adopt {day}", held) for day in (MONDAY, TUESDAY, WEDNESDAY, THURSDAY)]
+    reason = "held by the target before us"
+    assert sorted(steps(report)) == [(f"adopt {day}", reason) for day in (MONDAY, TUESDAY, WEDNESDAY, THURSDAY)]
     assert restored.writers() == loaded_by
     assert steps(restored.run())[-1] == (f"load {FRIDAY}", "new in the source")
     assert_same_rows(restored.rows_in_target(), restored.rows_in_source())
     assert restored.tidegate().verify().outcome == "equal"
 
 
-def test_an_interrupted_adoption_leaves_a_restored_target_foreign(restored: Story, tmp_path: Path):
+def test_interrupted_adoption_changes_nothing(restored: Story, tmp_path: Path):
+    """When an adoption is interrupted before its commit, the restored target is still refused."""
     with suppress(KeyboardInterrupt):
         restored.tidegate(Interrupter("adoption about to commit", 1, tmp_path / "tally")).adopt()
 
@@ -289,21 +304,19 @@ def test_an_interrupted_adoption_leaves_a_restored_target_foreign(restored: Stor
     assert_same_rows(restored.rows_in_target(), restored.rows_in_source())
 
 
-def test_when_one_day_cannot_be_read_none_is_adopted(story: Story, monkeypatch: pytest.MonkeyPatch):
+def test_failed_adoption_adopts_no_day(story: Story, monkeypatch: pytest.MonkeyPatch):
+    """When one day cannot be read during `adopt`, no day is adopted."""
     story.run()
     shutil.rmtree(story.lake)
     story.in_target("DROP SCHEMA tidegate CASCADE")
-    run_slices = adopt.run_slices
+    received = adopt._received
 
-    def one_fails(mover: Any, slices: Any, workspace: Any, finished: Any, *more: Any) -> None:
-        def failing(number: int, facts: dict[str, Any]) -> None:
-            failed = {"outcome": "failed", "error": "The connection was lost."}
-            finished(number, {**facts, **failed} if number == 2 else facts)
-
-        run_slices(mover, slices, workspace, failing, *more)
+    def one_fails(run: Any, candidate: Any, window: Any, result: Any) -> Any:
+        failed = replace(result, result=None, error=DatabaseError("The connection was lost."))
+        return received(run, candidate, window, failed if int(window.text) == WEDNESDAY else result)
 
     with monkeypatch.context() as patched:
-        patched.setattr(adopt, "run_slices", one_fails)
+        patched.setattr(adopt, "_received", one_fails)
         report = story.tidegate().adopt(check=False)
 
     assert (report.exit_code, report.failures) == (1, (("trades", "The connection was lost."),))
@@ -314,7 +327,8 @@ def test_when_one_day_cannot_be_read_none_is_adopted(story: Story, monkeypatch: 
         story.run()
 
 
-def test_a_restored_target_can_be_loaded_again(restored: Story):
+def test_restored_target_can_be_reloaded(restored: Story):
+    """`run --reload` loads every day of a restored target again."""
     restored.in_target("UPDATE trades SET amount = 0 WHERE cob = %s", MONDAY)
 
     restored.tidegate().run(reload=True)
@@ -322,7 +336,8 @@ def test_a_restored_target_can_be_loaded_again(restored: Story):
     restored.assert_in_step(*FIVE_DAYS)
 
 
-def test_rows_that_were_there_before_us_are_not_ours_to_replace(story: Story):
+def test_foreign_rows_are_never_replaced(story: Story):
+    """When the target has rows that no ledger knows, a run is refused and the rows stay."""
     story.in_target("CREATE TABLE trades (cob integer, id bigint, amount numeric(38,18), note text,"
                     " traded_at timestamp, load_id bigint); INSERT INTO trades VALUES (20240103, 7)")  # fmt: skip
 
@@ -338,8 +353,8 @@ def test_rows_that_were_there_before_us_are_not_ours_to_replace(story: Story):
     assert story.counts_in_target() == {WEDNESDAY: 1}
 
 
-def test_an_adopted_day_that_is_lost_comes_from_the_source(story: Story):
-    """An adopted day has no file in the lake."""
+def test_lost_adopted_day_comes_from_the_source(story: Story):
+    """An adopted day has no file in the lake. When the target loses it, the run extracts it from the source."""
     story.run()
     shutil.rmtree(story.lake)
     story.in_target("DROP SCHEMA tidegate CASCADE")
@@ -362,7 +377,8 @@ def a_tester_adds_rows(story: Story) -> None:
 ADDED = "the target holds 203 rows, 200 were loaded: somebody added 3"
 
 
-def test_added_rows_are_reported_and_kept_until_repair(story: Story):
+def test_added_rows_are_reported_until_repair(story: Story):
+    """When somebody adds rows to the target, runs warn and keep them, `verify` fails and `repair` removes them."""
     a_tester_adds_rows(story)
 
     report = story.run()
@@ -371,9 +387,9 @@ def test_added_rows_are_reported_and_kept_until_repair(story: Story):
     assert findings(report) == [f"warning {THURSDAY}: {ADDED}; `tidegate repair` restores it"]
     assert story.counts_in_target()[THURSDAY] == 203
 
-    told = story.tidegate().verify()
-    assert told.exit_code == 3
-    assert findings(told) == [
+    verification = story.tidegate().verify()
+    assert verification.exit_code == 3
+    assert findings(verification) == [
         f"error {THURSDAY}: 200 rows in the source, 203 in the target; the target was changed after it was loaded"
     ]
 
@@ -381,7 +397,8 @@ def test_added_rows_are_reported_and_kept_until_repair(story: Story):
     story.assert_in_step(*FIVE_DAYS)
 
 
-def test_added_rows_leave_where_the_table_is_to_be_restored(story: Story):
+def test_added_rows_are_removed_with_restore(story: Story):
+    """With `on_target_change: restore`, the next run removes rows that somebody added."""
     a_tester_adds_rows(story)
     story.settings["on_target_change"] = "restore"
 
@@ -391,45 +408,48 @@ def test_added_rows_leave_where_the_table_is_to_be_restored(story: Story):
     story.assert_in_step(*FIVE_DAYS)
 
 
-def test_added_rows_stay_out_of_the_proof_where_they_are_to_be_kept(story: Story):
+def test_added_rows_stay_with_keep(story: Story):
+    """With `on_target_change: keep`, added rows stay and `verify` skips their day with a note."""
     a_tester_adds_rows(story)
     story.settings["on_target_change"] = "keep"
 
-    report, told = story.run(), story.tidegate().verify()
+    report, verification = story.run(), story.tidegate().verify()
 
     assert report.outcome == "nothing to do"
     assert findings(report) == []
-    assert told.outcome == "equal"
-    assert findings(told) == [
+    assert verification.outcome == "equal"
+    assert findings(verification) == [
         f"note {THURSDAY}: left out of the proof: `on_target_change: keep` and the target holds 3 rows more"
     ]
     assert story.counts_in_target()[THURSDAY] == 203
 
 
-def test_changed_rows_are_found_by_their_keys_and_repaired(story: Story):
+def test_changed_rows_are_found_by_key_and_repaired(story: Story):
+    """With `keys`, `verify --deep` lists missing, added and changed rows by key, and `repair` restores them."""
     story.settings["keys"] = ["cob", "id"]
     story.run()
     story.in_target("UPDATE trades SET amount = amount + 1 WHERE cob = %s AND id IN (7, 8)", TUESDAY)
     story.in_target("UPDATE trades SET id = -9 WHERE cob = %s AND id = 9", TUESDAY)
 
-    told = story.tidegate().verify(deep=True)
+    verification = story.tidegate().verify(deep=True)
 
     assert story.run().outcome == "nothing to do"
-    assert findings(told) == [
+    assert findings(verification) == [
         f"error {TUESDAY}: equal counts, other content; the target was changed after it was loaded"
         f"; 1 missing in the target ({TUESDAY}, 9); 1 only in the target ({TUESDAY}, -9)"
         f"; 2 changed ({TUESDAY}, 7, {TUESDAY}, 8)"
     ]
 
     repaired = story.tidegate().repair()
-    assert steps(repaired) == [(f"land {TUESDAY}", "reload asked for"), (f"load {TUESDAY}", "reload asked for")]
+    assert steps(repaired) == [(f"extract {TUESDAY}", "reload asked for"), (f"load {TUESDAY}", "reload asked for")]
     story.assert_in_step(*FIVE_DAYS)
 
 
-# Lake and target against a source that has moved on
+# Days that the source purged
 
 
-def test_a_file_that_is_lost_after_the_source_purged_the_day_is_made_from_the_target(story: Story):
+def test_file_of_a_purged_day_comes_from_the_target(story: Story):
+    """When the source purged a day and its file is lost, the next run extracts the file from the target."""
     story.run()
     before = story.rows_in_target(MONDAY)
     story.in_source("DELETE FROM trades WHERE cob = %s", MONDAY)
@@ -437,13 +457,14 @@ def test_a_file_that_is_lost_after_the_source_purged_the_day_is_made_from_the_ta
 
     report = story.run()
 
-    assert steps(report) == [(f"land {MONDAY}", "missing in the lake, and no longer in the source")]
+    assert steps(report) == [(f"extract {MONDAY}", "missing in the lake, and no longer in the source")]
     assert_same_rows(story.rows_in_lake(MONDAY), before)
     assert_same_rows(story.rows_in_target(MONDAY), before)
     assert story.run().outcome == "nothing to do"
 
 
-def test_a_file_made_from_a_target_that_was_changed_proves_nothing(story: Story):
+def test_file_from_a_changed_target_fails_verify(story: Story):
+    """When a file was extracted from a target that somebody had changed, `verify` still reports the change."""
     story.run()
     story.in_source("DELETE FROM trades WHERE cob = %s", MONDAY)
     story.lake_file(MONDAY).unlink()
@@ -451,11 +472,14 @@ def test_a_file_made_from_a_target_that_was_changed_proves_nothing(story: Story)
 
     story.run()
 
-    told = story.tidegate().verify()
-    assert findings(told) == [f"error {MONDAY}: no longer in the source; the target differs from what was loaded"]
+    verification = story.tidegate().verify()
+    assert findings(verification) == [
+        f"error {MONDAY}: no longer in the source; the target differs from what was loaded"
+    ]
 
 
-def test_nothing_brings_back_what_all_but_the_ledger_have_lost(story: Story):
+def test_day_lost_everywhere_is_reported(story: Story):
+    """When source, lake and target all lost a day, the run warns that it cannot be restored."""
     story.run()
     story.in_source("DELETE FROM trades WHERE cob = %s", MONDAY)
     story.in_target("DELETE FROM trades WHERE cob = %s", MONDAY)
@@ -468,7 +492,8 @@ def test_nothing_brings_back_what_all_but_the_ledger_have_lost(story: Story):
     ]
 
 
-def test_a_day_beyond_the_retention_of_the_lake_is_healed_from_the_source(story: Story):
+def test_day_without_a_file_comes_from_the_source(story: Story):
+    """When the lake no longer retains a day and the target loses it, the run extracts it from the source."""
     story.settings["retain"] = {"lake": 2}
     story.run()
     story.in_target("DELETE FROM trades WHERE cob = %s", TUESDAY)

@@ -1,6 +1,6 @@
-"""Killed again and again at any moment, while the source goes on living; in the end every row is there, once.
+"""Runs are killed again and again at random moments while the source changes, and every row arrives once.
 
-TIDEGATE_KILLS sets how many times, TIDEGATE_SEED which days and moments.
+TIDEGATE_KILLS sets the number of kills, TIDEGATE_SEED the days and moments.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SEED = int(os.environ.get("TIDEGATE_SEED", "20240105"))
 
 
 class Life:
-    """What happens in the source between two runs."""
+    """Random changes of the source between two runs."""
 
     def __init__(self, story: Story, chance: random.Random) -> None:
         self.days, self._story, self._chance = list(FIVE_DAYS), story, chance
@@ -56,7 +56,7 @@ class Life:
 
 @pytest.fixture(params=["in its own process", "on Spark"])
 def story(request: pytest.FixtureRequest, story: Story) -> Story:
-    """Where no master is named, so few rows move in the process itself."""
+    """Without a Spark master, a run with few rows works in its own process."""
     if request.param == "in its own process":
         story.project["spark"] = {}
     return story
@@ -64,7 +64,7 @@ def story(request: pytest.FixtureRequest, story: Story) -> Story:
 
 @pytest.fixture
 def runs() -> Iterator[list[Popen[str]]]:
-    """The processes that were started; none of them, nor of theirs, outlives the test."""
+    """The started processes. They and their child processes are killed after the test."""
     started: list[Popen[str]] = []
     yield started
     for run in started:
@@ -72,9 +72,8 @@ def runs() -> Iterator[list[Popen[str]]]:
         run.communicate()
 
 
-def test_killed_at_any_moment_nothing_is_lost_and_nothing_is_there_twice(
-    story: Story, tmp_path: Path, runs: list[Popen[str]]
-):
+def test_repeatedly_killed_runs_resume(story: Story, tmp_path: Path, runs: list[Popen[str]]):
+    """When runs are killed at random moments while the source changes, the next run completes them."""
     chance = random.Random(SEED)
     life = Life(story, chance)
     story.settings |= {"restatement_column": "load_id", "initial_load_count": 5}
@@ -103,9 +102,8 @@ def test_killed_at_any_moment_nothing_is_lost_and_nothing_is_there_twice(
     story.assert_in_step(*life.days)
 
 
-def test_ctrl_c_is_answered_in_three_sentences_and_the_next_run_goes_on(
-    story: Story, tmp_path: Path, runs: list[Popen[str]]
-):
+def test_ctrl_c_prints_three_sentences_and_resumes(story: Story, tmp_path: Path, runs: list[Popen[str]]):
+    """When a run is interrupted by Ctrl-C, it prints three sentences and exits with 130. The next run completes it."""
     story.settings["hold_back"] = 2
     story.run()
     story.settings.clear()
@@ -117,15 +115,15 @@ def test_ctrl_c_is_answered_in_three_sentences_and_the_next_run_goes_on(
         wait_until(lambda: any(" load " in name for name in sessions_of(story.target)), "rows move", 120)
         os.killpg(run.pid, signal.SIGINT)
         run.wait(timeout=150)
-    # Its workers may still wait for the lock that was held until here, with its output in their hands.
+    # Workers may still wait for the lock that was held until here, and keep the output open.
     output, errors = run.communicate(timeout=150)
 
     assert run.returncode == 130
     assert output == ""
     assert errors.splitlines() == [
         "Interrupted.",
-        "What was committed stands, each value whole.",
-        "Run again to go on.",
+        "Committed values stay, each of them complete.",
+        "Run again to continue.",
     ]
     wait_until(lambda: not [name for name in sessions_of(story.target) if " run " in name], "the run let go")
     story.run()

@@ -1,4 +1,4 @@
-"""Three kinds of tables in one project: their order, one that fails, and what a kill in the middle leaves."""
+"""Three kinds of tables in one project: load order, failures, limits and killed runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,7 @@ from tidegate import Tidegate
 from tidegate.databases.postgresql.session import PostgresqlSession
 from tidegate.errors import RunFailed
 from tidegate.model.plan import Notice
-from tidegate.runs import planner
+from tidegate.runs import plan as planner
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -38,18 +38,18 @@ KILLS = int(os.environ.get("TIDEGATE_KILLS", "2"))
 SEED = int(os.environ.get("TIDEGATE_SEED", "20240105"))
 MOMENTS = {"postgresql": "timestamp(6)", "mysql": "datetime(6)"}
 TABLES: dict[str, dict[str, Any]] = {
-    # Facts stand first here: the order of loads is not the order of the file.
+    # Facts come first here, because loads must not follow the order of the file.
     "sales": {"kind": "partition", "partition_column": "day"},
-    "customers": {"kind": "scd2", "business_keys": ["id"], "mark_column": "since", "flag_column": "latest"},
-    "products": {"kind": "scd2", "versions": "made", "deletes": "close"},
+    "customers": {"kind": "scd2", "business_keys": ["id"], "cursor_column": "since", "flag_column": "latest"},
+    "products": {"kind": "scd2", "history": "generate", "deletes": "close"},
     "currencies": {"kind": "static", "allow_deletes": True},
 }
-NOW = datetime.now(timezone.utc).replace(tzinfo=None, microsecond=0)
+NOW = datetime.now(UTC).replace(tzinfo=None, microsecond=0)
 
 
 @dataclass
 class Shop:
-    """A source with facts, two dimensions and reference data."""
+    """A source with a fact table, two dimensions and a reference table."""
 
     source: str = field(repr=False)
     target: str = field(repr=False)
@@ -95,7 +95,7 @@ class Shop:
             self.do("INSERT INTO sales VALUES (%s, %s, %s)", self.days, number, code)
 
     def live(self) -> None:
-        """A day in the source."""
+        """Change all tables of the source, as in one day."""
         self.sell()
         for _ in range(3):
             self.move_in(self.chance.randrange(25))
@@ -136,7 +136,8 @@ def shops(
 
 
 @pytest.mark.parametrize(("source", "target"), EVERY_PAIR if ALL_ARE_ASKED_FOR else BOTH_WAYS)
-def test_no_fact_is_there_before_what_it_refers_to(shops: Callable[[str, str], Shop], source, target):
+def test_facts_load_after_referenced_tables(shops: Callable[[str, str], Shop], source, target):
+    """When a fact table has a foreign key to a reference table, the reference table is loaded first."""
     shop = shops(source, target)
     sides.do(shop.target, "CREATE TABLE currencies (code varchar(3) PRIMARY KEY, rate decimal(12,6))")
     sides.do(
@@ -146,8 +147,8 @@ def test_no_fact_is_there_before_what_it_refers_to(shops: Callable[[str, str], S
     )
     report = shop.tidegate().run()
     steps = [(step.step, step.table) for step in report.steps if step.step != "change schema"]
-    lands = [table for step, table in steps if step == "land"]
-    assert (lands[0], lands[-1]) == ("sales", "currencies")
+    extracts = [table for step, table in steps if step == "extract"]
+    assert (extracts[0], extracts[-1]) == ("sales", "currencies")
     loads = [table for step, table in steps if step == "load"]
     assert (loads[0], loads[-1]) == ("currencies", "sales")
     shop.assert_in_step()
@@ -158,7 +159,8 @@ def test_no_fact_is_there_before_what_it_refers_to(shops: Callable[[str, str], S
     shop.assert_in_step()
 
 
-def test_one_that_fails_does_not_stop_the_others(shops: Callable[[str, str], Shop]):
+def test_failed_table_does_not_stop_the_others(shops: Callable[[str, str], Shop]):
+    """When one table fails, the others are loaded. `error_threshold` decides whether the run counts as failed."""
     shop = shops("postgresql", "postgresql")
     shop.do("ALTER TABLE currencies DROP CONSTRAINT currencies_pkey")
     shop.do("INSERT INTO currencies VALUES ('EUR', 2)")
@@ -173,7 +175,8 @@ def test_one_that_fails_does_not_stop_the_others(shops: Callable[[str, str], Sho
     assert tolerant.run().exit_code == 0
 
 
-def test_more_rows_than_a_transaction_may_bring_are_refused_by_the_plan(shops: Callable[[str, str], Shop]):
+def test_plan_refuses_more_than_max_apply_rows(shops: Callable[[str, str], Shop]):
+    """When a load has more rows than `max_apply_rows`, the plan refuses the table."""
     shop = shops("postgresql", "postgresql")
     tables = {name: {**table, "max_apply_rows": 25} for name, table in TABLES.items()}
     plan = Tidegate(**{**shop.configuration(), "tables": tables, "spark": shop.spark}).plan()
@@ -184,24 +187,23 @@ def test_more_rows_than_a_transaction_may_bring_are_refused_by_the_plan(shops: C
     assert [name for name, _ in plan.failures] == ["sales"]
 
 
-def test_the_room_that_a_server_has_is_told_before_a_large_load(
-    shops: Callable[[str, str], Shop], monkeypatch: pytest.MonkeyPatch
-):
-    """PostgreSQL tells of none, so that what it would tell is made up; a load is large here from 30 rows on."""
+def test_plan_shows_free_log_space_for_large_loads(shops: Callable[[str, str], Shop], monkeypatch: pytest.MonkeyPatch):
+    """PostgreSQL reports no free log space, so the test sets a text. A load counts as large from 30 rows on."""
     shop = shops("postgresql", "postgresql")
     monkeypatch.setattr(planner, "LARGE_LOAD", 30)
-    monkeypatch.setattr(PostgresqlSession, "room", lambda session: "its log has room for 7 MiB")
+    monkeypatch.setattr(PostgresqlSession, "log_space", lambda session: "its log has room for 7 MiB")
     plan = shop.tidegate().plan()
-    told = {table.table: [step.text for step in table.steps if isinstance(step, Notice)] for table in plan.tables}
-    assert "30 rows come in one transaction; its log has room for 7 MiB" in told["sales"]
-    assert not any("7 MiB" in text for text in told["currencies"])
+    notices = {table.table: [step.text for step in table.steps if isinstance(step, Notice)] for table in plan.tables}
+    assert "30 rows come in one transaction; its log has room for 7 MiB" in notices["sales"]
+    assert not any("7 MiB" in text for text in notices["currencies"])
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 @pytest.mark.skipif(not processes.CAN_SEE, reason="finds processes through /proc")
 @pytest.mark.parametrize(("source", "target"), pairs("postgresql to mysql"))
-def test_killed_at_any_moment_every_kind_is_completed(shops: Callable[[str, str], Shop], tmp_path, source, target):
+def test_killed_runs_of_all_kinds_resume(shops: Callable[[str, str], Shop], tmp_path, source, target):
+    """When runs are killed at random moments while the source changes, the next run completes every kind of table."""
     shop = shops(source, target)
     configuration = tmp_path / "tidegate.yml"
     configuration.write_text(yaml.safe_dump({**shop.configuration(), "spark": {"master": "local[2]"}}))
@@ -220,7 +222,7 @@ def test_killed_at_any_moment_every_kind_is_completed(shops: Callable[[str, str]
         try:
             shop.tidegate().run()
             break
-        except RunFailed:  # what was killed may hold its locks for a moment
+        except RunFailed:  # killed sessions may keep their locks for a moment
             assert time.monotonic() < deadline
             time.sleep(1)
     shop.assert_in_step()

@@ -1,4 +1,4 @@
-"""A login that has the rights that `tidegate grants` prints, and no others, does all that there is to do."""
+"""A login with only the rights that `tidegate grants` prints can run and verify every kind of table."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ DROP_LOGIN = {
 }
 TABLES = {
     "trades": {"kind": "partition", "partition_column": "cob"},
-    "customers": {"kind": "scd2", "business_keys": ["id"], "mark_column": "changed", "flag_column": "latest"},
+    "customers": {"kind": "scd2", "business_keys": ["id"], "cursor_column": "changed", "flag_column": "latest"},
     "codes": {"kind": "static", "primary_keys": ["code"], "allow_deletes": True},
 }
 MOMENT = {"postgresql": "timestamp(3)", "mysql": "datetime(3)", "sqlserver": "datetime2(3)"}
@@ -49,7 +49,7 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def databases(kind: str, request: pytest.FixtureRequest) -> Iterator[list[str]]:
-    """A source and a target, by a login that may do everything."""
+    """URLs of a source and a target for a login with all rights."""
     with ExitStack() as opened:
         if kind != "sqlserver":
             server = request.getfixturevalue({"mysql": "mariadb", "postgresql": "postgres"}[kind])
@@ -65,7 +65,7 @@ def databases(kind: str, request: pytest.FixtureRequest) -> Iterator[list[str]]:
 
 @pytest.fixture
 def logins(kind: str, databases: list[str]) -> Iterator[list[str]]:
-    """The same places, each by a login of its own that has no rights yet."""
+    """URLs of the same databases for two new logins without rights."""
     names = [f"few_{uuid.uuid4().hex[:8]}" for _ in databases]
     for name, place in zip(names, databases, strict=True):
         for statement in CREATE_LOGIN[kind]:
@@ -76,9 +76,10 @@ def logins(kind: str, databases: list[str]) -> Iterator[list[str]]:
             do(place, statement.format(login=name))
 
 
-def test_who_has_the_rights_that_grants_prints_can_do_everything(
+def test_grants_are_sufficient(
     kind: str, databases: list[str], logins: list[str], tmp_path: Path, request: pytest.FixtureRequest
 ):
+    """Without grants a run is refused. With the statements that `grants` prints, runs and `verify` succeed."""
     source, target = databases
     moment = MOMENT[kind]
     bit = "bit" if kind == "sqlserver" else "boolean"
@@ -88,7 +89,7 @@ def test_who_has_the_rights_that_grants_prints_can_do_everything(
     do(source, "INSERT INTO trades VALUES (20240131, 1, 'a'), (20240131, 2, NULL)")
     do(source, "INSERT INTO customers VALUES (1, 'first', '2024-01-30', %s)", True)
     do(source, "INSERT INTO codes VALUES ('EUR', 'Euro'), ('USD', 'Dollar')")
-    do(target, TRADES)  # one table was there before, and belongs to somebody else
+    do(target, TRADES)  # this table exists before and belongs to another login
     tables: dict[str, dict[str, Any]] = {**TABLES, "customers": {**TABLES["customers"], "initial_load": "full"}}
 
     def tidegate() -> Tidegate:
@@ -110,10 +111,10 @@ def test_who_has_the_rights_that_grants_prints_can_do_everything(
 
     assert tidegate().verify().outcome == "equal"
     for table in TABLES:
-        assert _held(target, table) == _held(source, table)
+        assert _rows_in(target, table) == _rows_in(source, table)
 
 
-def _held(place: str, table: str) -> list[str]:
+def _rows_in(place: str, table: str) -> list[str]:
     statement = {
         "trades": "SELECT * FROM trades",
         "customers": "SELECT * FROM customers",
@@ -137,6 +138,6 @@ def _grant(place: str, statement: str, request: pytest.FixtureRequest) -> None:
     except pymssql.Error as problem:
         if "not currently supported" not in str(problem):
             raise
-        told = "the rights that `grants` prints: a compatible server has not all of them"
-        request.config.stash[GAPS][told] += 1
-        pytest.skip(told)
+        gap = "the rights that `grants` prints: a compatible server has not all of them"
+        request.config.stash[GAPS][gap] += 1
+        pytest.skip(gap)

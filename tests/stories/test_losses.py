@@ -1,7 +1,7 @@
-"""Lake, ledger and target get lost in any order, whole or in part, and the next run brings everything back.
+"""Lake, ledger and target are lost in any order, completely or partly, and the next run restores everything.
 
-TIDEGATE_HISTORIES sets how many random histories are lived, TIDEGATE_SEED the first of them. A history that fails is
-told with its seed: with that as TIDEGATE_SEED and TIDEGATE_HISTORIES=1 it is repeated.
+TIDEGATE_HISTORIES sets the number of random histories, TIDEGATE_SEED the first seed. A failing history shows its seed:
+set it as TIDEGATE_SEED, with TIDEGATE_HISTORIES=1, to repeat the history.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -47,8 +47,8 @@ pytestmark = [pytest.mark.postgres]
 SEED = int(os.environ.get("TIDEGATE_SEED", "20240118"))
 HISTORIES = int(os.environ.get("TIDEGATE_HISTORIES", "6"))
 FIRST_LOAD = 3
-"""How many days the first run takes: the days before them stay out of the scope."""
-NOW = datetime.now(timezone.utc).replace(tzinfo=None, microsecond=0)
+"""The number of days that the first run loads. Older days stay out of the scope."""
+NOW = datetime.now(UTC).replace(tzinfo=None, microsecond=0)
 
 
 @pytest.fixture
@@ -61,15 +61,15 @@ def pair(postgres: EmbeddedPostgres) -> Iterator[tuple[str, str]]:
 @pytest.fixture
 def story(pair: tuple[str, str], tmp_path: Path) -> Story:
     """Five days of trades in the source, and runs without a JVM."""
-    made = Story(*pair, tmp_path / "lake", OneProcess(), {"initial_load_count": FIRST_LOAD})  # type: ignore[arg-type]
-    sides.create(made.source)
-    made.fill(*FIVE_DAYS)
-    return made
+    story = Story(*pair, tmp_path / "lake", OneProcess(), {"initial_load_count": FIRST_LOAD})  # type: ignore[arg-type]
+    sides.create(story.source)
+    story.fill(*FIVE_DAYS)
+    return story
 
 
 @pytest.fixture
 def story_to_mysql(story: Story, mariadb: MariaDb) -> Iterator[Story]:
-    """The same with a target on MySQL, where our tables stand beside those of others."""
+    """The same with a target on MySQL, where the ledger's tables are in the database of the target."""
     with database_on(mariadb) as target:
         yield replace(story, target=target)
 
@@ -83,7 +83,7 @@ def lose_ledger(story: Story) -> None:
 
 
 def copies_of_scope(story: Story) -> tuple[list[str], list[str]]:
-    """The scope in the ledger, and its copy in the lake."""
+    """Return the scopes in the ledger and their copies in the lake."""
     in_ledger = [str(scope) for (scope,) in ask(story.target, "SELECT scope FROM tidegate.scopes")]
     return in_ledger, [path.read_text() for path in scope_files(story.lake)]
 
@@ -96,9 +96,9 @@ def scope_files(lake: Path) -> list[Path]:
 
 
 @pytest.mark.parametrize("target", ["story", pytest.param("story_to_mysql", marks=pytest.mark.mysql)])
-def test_ledger_lost_after_lake_was_rebuilt_is_rebuilt(request: pytest.FixtureRequest, target: str):
-    """The lake is deleted and comes back, the target is emptied and comes back. Then somebody drops our schema. Lake
-    and target hold everything, so the next run writes the ledger again and loads no row."""
+def test_ledger_lost_after_the_lake_is_rebuilt(request: pytest.FixtureRequest, target: str):
+    """The lake is deleted and rebuilt, the target is emptied and reloaded. Then the ledger is dropped. Lake and target
+    are complete, so the next run writes the ledger again and loads no row."""
     story: Story = request.getfixturevalue(target)
     story.run()
     shutil.rmtree(story.lake)
@@ -113,8 +113,8 @@ def test_ledger_lost_after_lake_was_rebuilt_is_rebuilt(request: pytest.FixtureRe
     story.assert_in_step(WEDNESDAY, THURSDAY, FRIDAY)
 
 
-def test_lake_lost_after_ledger_was_rebuilt_keeps_the_scope(story: Story):
-    """The rebuilt ledger has the scope again. So Wednesday stays in it, although by now a first run would begin with
+def test_lake_lost_after_the_ledger_keeps_the_scope(story: Story):
+    """The rebuilt ledger contains the scope. So Wednesday stays in the scope, although a first run would now begin with
     Thursday."""
     story.run()
     lose_ledger(story)
@@ -128,8 +128,8 @@ def test_lake_lost_after_ledger_was_rebuilt_keeps_the_scope(story: Story):
 
 
 @pytest.mark.parametrize("lost", ["copy in the lake", "copy is cut", "row of the ledger", "both"])
-def test_lost_scope_is_restored_by_an_idle_run(story: Story, lost: str):
-    """The run has nothing else to do and says so."""
+def test_idle_run_restores_a_lost_scope(story: Story, lost: str):
+    """When a copy of the scope is lost, the next run writes it again and reports `nothing to do`."""
     story.run()
     before, (copy,) = copies_of_scope(story), scope_files(story.lake)
     if lost in ("copy in the lake", "both"):
@@ -145,7 +145,7 @@ def test_lost_scope_is_restored_by_an_idle_run(story: Story, lost: str):
     assert copies_of_scope(story) == before
 
 
-def test_ledger_entries_tell_a_scope_that_is_lost(story: Story):
+def test_lost_scope_is_derived_from_the_ledger(story: Story):
     """Monday was backfilled and Friday forgotten. Then both copies of the scope and the lake are lost. Monday and
     Wednesday stay in the scope, Tuesday stays out, and Friday is not loaded again."""
     story.run()
@@ -164,8 +164,8 @@ def test_ledger_entries_tell_a_scope_that_is_lost(story: Story):
     assert not story.tidegate().plan().does_something
 
 
-def test_value_is_forgotten_while_the_ledger_is_lost(story: Story):
-    """The lake's copy tells the scope. The command creates the ledger and writes the new scope to both."""
+def test_forget_works_without_a_ledger(story: Story):
+    """The scope is read from its copy in the lake. `forget` creates the ledger and writes the new scope to both."""
     story.run()
     lose_ledger(story)
 
@@ -176,8 +176,9 @@ def test_value_is_forgotten_while_the_ledger_is_lost(story: Story):
     assert sorted(story.counts_in_target()) == [WEDNESDAY, FRIDAY]
 
 
-def test_ledger_that_lost_its_owner_is_not_trusted(story: Story):
-    """The entries are there and nothing says for which database they were written. A person decides."""
+def test_ledger_without_target_identity_is_refused(story: Story):
+    """The ledger has entries, but its record of the target database is lost. A run is refused until a person
+    decides."""
     story.run()
     story.in_target("DROP TABLE tidegate.target")
 
@@ -188,9 +189,9 @@ def test_ledger_that_lost_its_owner_is_not_trusted(story: Story):
     story.assert_in_step(WEDNESDAY, THURSDAY, FRIDAY)
 
 
-def test_target_is_adopted_when_lake_and_ledger_are_lost(story: Story):
-    """Both were lost before a run came. Nothing tells our rows from a stranger's. So the run writes nothing and asks
-    for `adopt`."""
+def test_losing_lake_and_ledger_requires_adopt(story: Story):
+    """Lake and ledger are lost before the next run, so nothing shows who loaded the rows. The run writes nothing and
+    asks for `adopt`."""
     story.run()
     shutil.rmtree(story.lake)
     lose_ledger(story)
@@ -212,7 +213,7 @@ def test_target_is_adopted_when_lake_and_ledger_are_lost(story: Story):
 TABLES = {
     "trades": {"kind": "partition", "partition_column": "cob", "initial_load_count": FIRST_LOAD},
     "currencies": {"kind": "static"},
-    "customers": {"kind": "scd2", "business_keys": ["id"], "mark_column": "changed", "flag_column": "latest"},
+    "customers": {"kind": "scd2", "business_keys": ["id"], "cursor_column": "changed", "flag_column": "latest"},
 }
 CREATE = """
     CREATE TABLE trades (cob integer, id bigint NOT NULL, amount numeric(38,18), note text);
@@ -225,15 +226,15 @@ ROWS = "SELECT * FROM {}"
 
 @dataclass
 class World:
-    """A source with a table of each kind, a lake and a target, and all that may get lost."""
+    """A source with a table of each kind, a lake and a target, and random losses in them."""
 
     source: str = field(repr=False)
     target: str = field(repr=False)
     lake: Path
     dice: random.Random
     purges: bool
-    """Whether the source drops its oldest days. Then the target or the lake alone holds them, and only one place at a
-    time may lose something."""
+    """Whether the source purges its oldest days. Then only lake and target have them, and only one of them may lose
+    something at a time."""
     diary: list[str] = field(default_factory=list)
     number: int = 0
     today: int = 20240100
@@ -264,7 +265,7 @@ class World:
         self.floor = self.today - FIRST_LOAD + 1
 
     def live_a_day(self) -> None:
-        """A day of trades arrives, a currency comes, another changes, and a customer gets a new version."""
+        """Add a day of trades and a currency, change another currency, and add versions of customers."""
         self.today += 1
         self.diary.append(f"{self.today} arrives")
         for number in range(self.dice.randint(1, 9)):
@@ -278,7 +279,7 @@ class World:
             self.in_source.do("INSERT INTO customers VALUES (%s, %s, %s, true)", id_, f"v{self.number}", moment)
 
     def purge(self) -> None:
-        """The source drops its oldest day that is in the scope."""
+        """Delete the oldest day of the scope in the source."""
         (oldest,) = self.in_source.ask("SELECT min(cob) FROM trades WHERE cob >= %s", self.floor)[0]
         if oldest < self.today:
             self.diary.append(f"the source purges {oldest}")
@@ -288,12 +289,12 @@ class World:
     # Losses
 
     def lose(self) -> None:
-        """One or two of lake, ledger and target lose something; or all three lose everything."""
+        """Lose something in one or two of lake, ledger and target, or everything in all three."""
         single = [["lake"], ["ledger"], ["target"], ["scope"]]
         several = [["lake", "target"], ["ledger", "target"], ["lake", "ledger", "target"]]
         places = self.dice.choice(single if self.purges else [*single, *several])
         if len(places) == 3:
-            # What is left in the target would be rows that nobody can tell from a stranger's.
+            # Remaining rows of the target would look like foreign rows.
             self.lose_in_lake("folder")
             self.lose_in_ledger("schema")
             self.lose_in_target(self.dice.choice(["rows of all tables", "all tables"]))
@@ -362,11 +363,11 @@ class World:
             case "all tables":
                 self.in_target.do("; ".join(f"DROP TABLE {name}" for name in TABLES))
 
-    # What must be true after every run
+    # Assertions after every run
 
     def assert_in_step(self) -> None:
         for table in TABLES:
-            assert self.held(table) == self.expected(table), table
+            assert self.rows_in_target(table) == self.expected(table), table
         days = sorted({row[0] for row in self.expected("trades")})
         files = sorted(self.lake.glob("organized/cob_*/trades_cob_*.parquet"))
         assert [path.parent.name for path in files] == [f"cob_{day}" for day in days]
@@ -380,7 +381,7 @@ class World:
         assert not plan.does_something, plan
 
     def assert_ledger_is_whole(self, days: list[int]) -> None:
-        """The ledger knows all that was loaded, and both copies of each scope are there and equal."""
+        """Assert that the ledger has an entry for each loaded value, and that both copies of each scope are equal."""
         entries = self.in_target.ask("SELECT table_name, value_text FROM tidegate.ledger WHERE kind = 'loaded'")
         assert {value for name, value in entries if name.endswith("trades")} == {str(day) for day in days}
         assert {name.rpartition(".")[2] for name, _ in entries} == set(TABLES)
@@ -395,12 +396,12 @@ class World:
         in_scope = Counter({row: count for row, count in rows.items() if row[0] >= self.floor})
         return sum(self.purged.values(), in_scope)
 
-    def held(self, table: str) -> Counter[tuple[object, ...]]:
+    def rows_in_target(self, table: str) -> Counter[tuple[object, ...]]:
         return Counter(self.in_target.ask(ROWS.format(table)))
 
 
 @contextmanager
-def told(seed: int, world: World) -> Iterator[None]:
+def described_failures(seed: int, world: World) -> Iterator[None]:
     try:
         yield
     except Exception as problem:
@@ -412,12 +413,12 @@ def told(seed: int, world: World) -> Iterator[None]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(SEED, SEED + HISTORIES))
-def test_any_order_of_losses_ends_in_the_same_state(pair: tuple[str, str], tmp_path: Path, seed: int):
-    """A table of each kind. Between two runs something gets lost, and perhaps something new comes. After each run the
-    target equals the source within the scope, lake and ledger know it, and the next plan does nothing."""
+def test_random_losses_are_restored(pair: tuple[str, str], tmp_path: Path, seed: int):
+    """One table of each kind. Between two runs something is lost, and perhaps new rows arrive. After each run the
+    target equals the source within the scope, lake and ledger are complete, and the next plan does nothing."""
     dice = random.Random(seed)
     world = World(*pair, tmp_path / "lake", dice, purges=dice.random() < 0.4)
-    with told(seed, world):
+    with described_failures(seed, world):
         world.begin()
         world.tidegate().run()
         world.assert_in_step()

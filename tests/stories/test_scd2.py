@@ -1,11 +1,11 @@
-"""Tables of versions: read by their mark, loaded into timelines, on every pair of databases."""
+"""SCD2 tables: read by a cursor and loaded as versions, on every pair of databases."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,9 +19,8 @@ from kit.sides import ask
 from tidegate import Tidegate
 from tidegate.api import propose_file
 from tidegate.errors import RunFailed
-from tidegate.model.plan import Land, Notice
-from tidegate.runs import phases
-from tidegate.runs.kinds.scd2 import looking
+from tidegate.model.plan import Extract, Notice
+from tidegate.runs import sync
 from tidegate.sql.text import raw
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.postgres, pytest.mark.mysql, pytest.mark.spark]
 
-# The usual names of mark and flag, but for their case.
+# The default names of cursor and flag, in lower case.
 CREATE = (
     "CREATE TABLE customers (id int NOT NULL, region varchar(5) NOT NULL, name varchar(40),"
     " lastmodified {moment} NOT NULL, islatest {truth} NOT NULL)"
@@ -43,7 +42,7 @@ TYPES = {
     "sqlserver": {"moment": "datetime2(6)", "truth": "bit"},
 }
 INSERT = "INSERT INTO customers (id, region, name, lastmodified, islatest) VALUES (%s, %s, %s, %s, %s)"
-NOW = datetime.now(timezone.utc).replace(tzinfo=None, microsecond=0)
+NOW = datetime.now(UTC).replace(tzinfo=None, microsecond=0)
 History = list[tuple[int, str, str | None, datetime, bool]]
 
 
@@ -53,7 +52,7 @@ def ago(minutes: float) -> datetime:
 
 @dataclass
 class Dimension:
-    """A source with a history of customers, a lake and a target."""
+    """A source with versions of customers, a lake and a target."""
 
     source: str = field(repr=False)
     target: str = field(repr=False)
@@ -89,7 +88,7 @@ class Dimension:
     def came(
         self, id_: int, minutes: float, name: str | None = "x", *, region: str = "EU", latest: bool = True
     ) -> None:
-        """A new version: those before it no longer hold in the source, whose marks stay as they are."""
+        """Insert a new version. The source closes the older versions without changing their cursors."""
         moment = ago(minutes)
         if latest:
             close = "UPDATE customers SET islatest = %s WHERE id = %s AND region = %s"
@@ -102,7 +101,7 @@ class Dimension:
     def in_target(self, statement: str, *values: object) -> None:
         sides.do(self.target, statement, *values)
 
-    def held(self, url: str) -> History:
+    def versions_in(self, url: str) -> History:
         rows = ask(url, "SELECT id, region, name, lastmodified, islatest FROM customers")
         return sorted(((*row[:4], bool(row[4])) for row in rows), key=repr)
 
@@ -111,7 +110,7 @@ class Dimension:
         return sorted(found, key=lambda path: path.stem)
 
     def assert_equal(self) -> None:
-        assert self.held(self.target) == self.held(self.source)
+        assert self.versions_in(self.target) == self.versions_in(self.source)
         report = self.tidegate().verify()
         assert report.outcome == "equal", report.findings
         assert self.steps() == []
@@ -131,9 +130,9 @@ def dimensions(
             return server.create_database(name)
 
         def make(source: str, target: str) -> Dimension:
-            made = Dimension(database(source), database(target), tmp_path_factory.mktemp("lake"), spark)
-            made.open(source)
-            return made
+            dimension = Dimension(database(source), database(target), tmp_path_factory.mktemp("lake"), spark)
+            dimension.open(source)
+            return dimension
 
         yield make
 
@@ -143,9 +142,11 @@ def dimension(dimensions: Callable[[str, str], Dimension], request: pytest.Fixtu
     return dimensions(*request.param)
 
 
-def test_versions_come_and_supersede_others(dimension: Dimension):
+def test_new_versions_supersede_older_ones(dimension: Dimension):
+    """The first run loads all versions, the second does nothing, and the third inserts new versions and closes an older
+    one."""
     report = dimension.run()
-    assert (report.outcome, report.rows_landed, report.rows_loaded) == ("done", 4, 4)
+    assert (report.outcome, report.rows_extracted, report.rows_loaded) == ("done", 4, 4)
     dimension.assert_equal()
     quiet = dimension.run()
     assert (quiet.outcome, quiet.engine, len(dimension.files())) == ("nothing to do", None, 1)
@@ -157,12 +158,14 @@ def test_versions_come_and_supersede_others(dimension: Dimension):
     dimension.assert_equal()
 
 
-# Marks
+# Cursors
 
 
-def test_late_and_equal_marks_inside_of_the_look_back_are_read(dimension: Dimension):
+def test_late_and_equal_cursors_in_the_look_back(dimension: Dimension):
+    """Rows that commit late, with a cursor equal to or lower than the watermark, are read when they are in the
+    look-back."""
     dimension.run()
-    dimension.came(5, 80, "committed late, at the very mark")
+    dimension.came(5, 80, "committed late, at the very cursor")
     dimension.came(6, 85, "committed late, before it")
     assert len(dimension.run().steps) == 2
     dimension.assert_equal()
@@ -172,38 +175,39 @@ def test_late_and_equal_marks_inside_of_the_look_back_are_read(dimension: Dimens
     dimension.assert_equal()
 
 
-def test_what_comes_between_looking_and_reading_is_read_by_the_next_run(
-    dimension: Dimension, monkeypatch: pytest.MonkeyPatch
-):
+def test_row_committed_after_inspect_is_read_next(dimension: Dimension, monkeypatch: pytest.MonkeyPatch):
+    """A row that commits after the run fixed its upper bound is read by the next run."""
     dimension.run()
     dimension.came(1, 20, "third")
-    change_schemas = phases.change_schemas
+    change_schemas = sync._change_schemas
 
     def meanwhile(*arguments: Any) -> None:
         dimension.came(3, 10, "after the bound was fixed")
         change_schemas(*arguments)
 
     with monkeypatch.context() as patched:
-        patched.setattr(phases, "change_schemas", meanwhile)
+        patched.setattr(sync, "_change_schemas", meanwhile)
         dimension.run()
-    assert dimension.steps() == ["Land", "Load"]
+    assert dimension.steps() == ["Extract", "Load"]
     dimension.run()
     dimension.assert_equal()
 
 
-def test_a_late_version_is_seen_although_another_left_meanwhile(dimension: Dimension):
+def test_late_version_is_seen_when_another_is_deleted(dimension: Dimension):
+    """When one version is deleted and another commits late at the same cursor, the late version is read."""
     dimension.came(6, 82)
     dimension.run()
     dimension.in_source("DELETE FROM customers WHERE id = 6")
     dimension.came(7, 82, "committed late")
     dimension.run()
-    assert [row[2] for row in dimension.held(dimension.target) if row[0] == 7] == ["committed late"]
-    dimension.in_source("UPDATE customers SET islatest = %s WHERE id = 2", False)  # closed, and nothing else
+    assert [row[2] for row in dimension.versions_in(dimension.target) if row[0] == 7] == ["committed late"]
+    dimension.in_source("UPDATE customers SET islatest = %s WHERE id = 2", False)  # only closed
     dimension.run()
-    assert [row[4] for row in dimension.held(dimension.target) if row[0] == 2] == [False, False]
+    assert [row[4] for row in dimension.versions_in(dimension.target) if row[0] == 2] == [False, False]
 
 
-def test_when_the_newest_version_leaves_the_source_nothing_is_read_for_ever(dimension: Dimension):
+def test_deleted_newest_version_causes_no_endless_read(dimension: Dimension):
+    """When the source deletes its newest version, the next run reads once and later plans do nothing."""
     dimension.came(3, 20)
     dimension.run()
     dimension.in_source("DELETE FROM customers WHERE id = 3")
@@ -211,9 +215,10 @@ def test_when_the_newest_version_leaves_the_source_nothing_is_read_for_ever(dime
     assert dimension.steps() == []
 
 
-def test_a_mark_in_the_future_hides_nothing(dimension: Dimension):
+def test_future_cursor_hides_no_rows(dimension: Dimension):
+    """When a row has a cursor in the future, the plan warns and later rows with today's cursor are still read."""
     dimension.came(9, -60 * 24 * 400, "from the future")
-    assert any("marks in the future" in text for text in dimension.warnings())
+    assert any("cursor values in the future" in text for text in dimension.warnings())
     dimension.run()
     dimension.assert_equal()
     dimension.came(1, 10, "today")
@@ -221,31 +226,34 @@ def test_a_mark_in_the_future_hides_nothing(dimension: Dimension):
     dimension.assert_equal()
 
 
-def test_a_number_can_be_the_mark(dimensions: Callable[[str, str], Dimension]):
+def test_number_can_be_the_cursor(dimensions: Callable[[str, str], Dimension]):
+    """The cursor can be an identity column instead of a timestamp."""
     dimension = dimensions("postgresql", "mysql")
     dimension.in_source("ALTER TABLE customers ADD COLUMN seq bigint GENERATED ALWAYS AS IDENTITY")
-    dimension.settings |= {"mark_column": "seq"}
+    dimension.settings |= {"cursor_column": "seq"}
     dimension.run()
     dimension.came(1, 1, "third")
     dimension.run()
     dimension.assert_equal()
 
 
-# How much the first run takes
+# The initial load
 
 
 @pytest.mark.parametrize(("initial_load", "expected"), [("window", 1), ("latest+window", 3), ("full", 5)])
-def test_the_first_run_takes_what_it_is_told(dimensions: Callable[[str, str], Dimension], initial_load, expected):
+def test_initial_load_decides_the_first_extract(dimensions: Callable[[str, str], Dimension], initial_load, expected):
+    """`initial_load` decides which versions the first run takes. `verify` counts the others, and a backfill loads
+    them."""
     dimension = dimensions("mysql", "postgresql")
     dimension.in_source("UPDATE customers SET lastmodified = lastmodified - INTERVAL 40 DAY")
     dimension.came(3, 5)
     dimension.settings |= {"initial_load": initial_load, "initial_load_days": 30}
-    left_out = [text for text in dimension.warnings() if "that still hold, older than the window: left out" in text]
+    left_out = [text for text in dimension.warnings() if "older than the window: left out" in text]
     assert [text.split()[0] for text in left_out] == (["3"] if initial_load == "window" else [])
-    planned = [step.rows for step in dimension.tidegate().plan().tables[0].steps if isinstance(step, Land)]
-    assert planned == [dimension.run().rows_landed]
-    held = dimension.held(dimension.target)
-    assert len(held) == (4 if initial_load == "latest+window" else expected)
+    planned = [step.rows for step in dimension.tidegate().plan().tables[0].steps if isinstance(step, Extract)]
+    assert planned == [dimension.run().rows_extracted]
+    versions = dimension.versions_in(dimension.target)
+    assert len(versions) == (4 if initial_load == "latest+window" else expected)
     verified = dimension.tidegate().verify()
     assert verified.outcome == "equal"
     outside = [finding.what for finding in verified.findings if finding.check == "coverage"]
@@ -255,27 +263,30 @@ def test_the_first_run_takes_what_it_is_told(dimensions: Callable[[str, str], Di
         else "(initial_load: latest+window, initial_load_days: 30)"
     )
     older = {"window": "4 of 5", "latest+window": "1 of 5", "full": ""}[initial_load]
-    assert outside == ([f"{older} versions stay outside {days}"] if older else [])
+    assert outside == ([f"{older} versions are not in scope {days}"] if older else [])
     assert dimension.steps() == []
     dimension.tidegate().backfill("customers", "2000-01-01", "2030-01-01")
     dimension.assert_equal()
 
 
-def test_verify_refuses_to_call_rows_without_a_mark_equal(dimensions: Callable[[str, str], Dimension]):
+def test_verify_fails_on_rows_without_a_cursor(dimensions: Callable[[str, str], Dimension]):
+    """When a row has no cursor value, the plan warns that it is never read, and `verify` fails."""
     dimension = dimensions("postgresql", "postgresql")
     dimension.in_source("ALTER TABLE customers ALTER COLUMN lastmodified DROP NOT NULL")
     dimension.in_source(INSERT, 9, "EU", "never read", None, True)
     dimension.run()
-    assert "1 row without a mark: never read" in dimension.warnings()
+    assert "1 row without a cursor: never read" in dimension.warnings()
 
     report = dimension.tidegate().verify()
 
     (error,) = (finding for finding in report.findings if finding.severity == "error")
     assert (report.exit_code, error.check) == (3, "coverage")
-    assert error.what.startswith("1 row without a mark: never read; ")
+    assert error.what.startswith("1 row without a cursor: never read; ")
 
 
-def test_all_versions_are_also_those_that_come_late_before_all_others(dimension: Dimension):
+def test_repair_loads_versions_before_the_look_back(dimension: Dimension):
+    """With `initial_load: full`, `verify` finds a late version that is older than the look-back, and `repair` loads
+    it."""
     dimension.settings["initial_load"] = "full"
     dimension.run()
     dimension.came(2, 85, "late", latest=False)
@@ -287,10 +298,11 @@ def test_all_versions_are_also_those_that_come_late_before_all_others(dimension:
     dimension.assert_equal()
 
 
-# What is lost, and what somebody changed
+# Losses and changes in the target
 
 
-def test_what_is_lost_heals(dimension: Dimension):
+def test_lost_versions_and_files_are_restored(dimension: Dimension):
+    """When the target loses versions or the lake loses a file, the next run restores them."""
     dimension.run()
     dimension.came(1, 20, "third")
     dimension.run()
@@ -300,18 +312,19 @@ def test_what_is_lost_heals(dimension: Dimension):
     dimension.assert_equal()
     dimension.files()[0].unlink()
     report = dimension.run()
-    assert [(step.step, step.outcome) for step in report.steps] == [("land", "done"), ("load", "skipped")]
+    assert [(step.step, step.outcome) for step in report.steps] == [("extract", "done"), ("load", "skipped")]
     dimension.assert_equal()
 
 
-def test_what_is_lost_heals_in_the_run_that_brings_news(dimension: Dimension):
+def test_lost_versions_are_restored_with_new_ones(dimension: Dimension):
+    """When the target loses a version and the source has a new one, one run loads both."""
     dimension.came(3, 200)
     dimension.run()
     dimension.came(1, 20, "third")
     dimension.in_target("DELETE FROM customers WHERE id = 3")
     report = dimension.run()
     assert [(step.step, step.outcome) for step in report.steps] == [
-        ("land", "done"),
+        ("extract", "done"),
         ("load", "done"),
         ("load", "done"),
     ]
@@ -320,51 +333,55 @@ def test_what_is_lost_heals_in_the_run_that_brings_news(dimension: Dimension):
     assert dimension.run().outcome == "nothing to do"
 
 
-def test_what_somebody_added_is_told_by_the_run_that_brings_news(dimension: Dimension):
+def test_added_versions_are_reported_with_a_load(dimension: Dimension):
+    """When somebody added versions to the target, a run that loads new versions also warns about them."""
     dimension.run()
     dimension.came(1, 20, "third")
     dimension.in_target(
         "INSERT INTO customers SELECT 77, region, name, lastmodified, islatest FROM customers WHERE id = 1"
     )
-    [told] = [finding.what for finding in dimension.run().findings if finding.severity == "warning"]
-    assert told.endswith("4 were there after the last load: somebody added 2")
+    [warning] = [finding.what for finding in dimension.run().findings if finding.severity == "warning"]
+    assert warning.endswith("4 were there after the last load: somebody added 2")
 
 
-def test_a_target_that_cannot_be_counted_is_not_loaded(
+def test_failed_target_count_stops_the_load(
     dimensions: Callable[[str, str], Dimension], monkeypatch: pytest.MonkeyPatch
 ):
+    """When the target's versions cannot be counted, the run fails before it extracts, and the next run completes."""
     dimension = dimensions("postgresql", "postgresql")
     dimension.run()
     dimension.came(1, 20, "third")
     with monkeypatch.context() as patched:
-        patched.setattr(looking, "count_rows", lambda table: raw("SELECT 1 / 0"))
+        patched.setattr("tidegate.changes.cursor.inspect.count_rows", lambda table: raw("SELECT 1 / 0"))
         with pytest.raises(RunFailed) as failed:
             dimension.run()
     assert [step.step for step in failed.value.report.steps] == []
     assert "division by zero" in str(failed.value)
-    assert [step.step for step in dimension.run().steps] == ["land", "load"]
+    assert [step.step for step in dimension.run().steps] == ["extract", "load"]
     dimension.assert_equal()
 
 
-def test_what_is_lost_between_counting_and_loading_heals(dimension: Dimension, monkeypatch: pytest.MonkeyPatch):
+def test_loss_between_count_and_load_is_restored(dimension: Dimension, monkeypatch: pytest.MonkeyPatch):
+    """When the target loses a version after it was counted, the following run restores it."""
     dimension.came(3, 200)
     dimension.run()
     dimension.came(1, 20, "third")
-    load = phases.load
+    load = sync.load
 
-    def meanwhile(*arguments: Any) -> None:
-        dimension.in_target("DELETE FROM customers WHERE id = 3")  # older than what the load touches
-        load(*arguments)
+    def meanwhile(*arguments: Any) -> Any:
+        dimension.in_target("DELETE FROM customers WHERE id = 3")  # older than the versions of the load
+        return load(*arguments)
 
     with monkeypatch.context() as patched:
-        patched.setattr(phases, "load", meanwhile)
+        patched.setattr(sync, "load", meanwhile)
         dimension.run()
     assert "the target holds 5 of 6 versions" in dimension.tidegate().plan().tables[0].steps[0].why
     dimension.run()
     dimension.assert_equal()
 
 
-def test_a_lost_ledger_is_written_again(dimensions: Callable[[str, str], Dimension]):
+def test_lost_ledger_is_rebuilt(dimensions: Callable[[str, str], Dimension]):
+    """When ledger and scope are deleted, the next run writes them again and loads no version."""
     dimension = dimensions("mysql", "postgresql")
     dimension.run()
     dimension.came(1, 20, "third")
@@ -375,8 +392,9 @@ def test_a_lost_ledger_is_written_again(dimensions: Callable[[str, str], Dimensi
     dimension.assert_equal()
 
 
-@pytest.mark.parametrize("place", ["land done", "task about to commit", "loaded"])
-def test_a_run_that_is_interrupted_is_completed(dimensions: Callable[[str, str], Dimension], place):
+@pytest.mark.parametrize("place", ["extract done", "task about to commit", "loaded"])
+def test_interrupted_run_resumes(dimensions: Callable[[str, str], Dimension], place):
+    """When a run is interrupted at a boundary, the next run completes it together with newer versions."""
     dimension = dimensions("postgresql", "postgresql")
     dimension.run()
     dimension.came(1, 20, "third")
@@ -395,8 +413,9 @@ def test_a_run_that_is_interrupted_is_completed(dimensions: Callable[[str, str],
 
 
 @pytest.mark.parametrize("place", ["task about to commit", "loaded"])
-def test_healing_that_is_interrupted_goes_on(dimensions: Callable[[str, str], Dimension], tmp_path, place):
-    """The first of two batches fails, or comes alone: what is held then must not pass for all there was."""
+def test_interrupted_healing_resumes(dimensions: Callable[[str, str], Dimension], tmp_path, place):
+    """When the restoring of two batches is interrupted, the remaining rows must not count as complete. The next run
+    restores all."""
     dimension = dimensions("postgresql", "mysql")
     dimension.run()
     dimension.came(1, 20, "third")
@@ -410,23 +429,25 @@ def test_healing_that_is_interrupted_goes_on(dimensions: Callable[[str, str], Di
     dimension.assert_equal()
 
 
-def test_flags_that_tell_no_history_are_found_and_repaired(dimension: Dimension):
+def test_wrong_flags_are_found_and_repaired(dimension: Dimension):
+    """When flags in the target are changed, `verify` reports the wrong current versions and `repair` restores them."""
     dimension.run()
-    # MySQL's truths are numbers, and stay numbers in PostgreSQL.
+    # Flags of MySQL are numbers, also in PostgreSQL.
     yes, no = ("true", "false") if dimension.source.startswith("postgresql") else ("1", "0")
     dimension.in_target(f"UPDATE customers SET islatest = {yes} WHERE name = 'first'")  # noqa: S608
     dimension.in_target(f"UPDATE customers SET islatest = {no} WHERE region = 'US'")  # noqa: S608
     found = dimension.tidegate().verify()
     assert found.exit_code == 3
-    told = " ".join(finding.what for finding in found.findings)
-    assert "1 key with more than one version holding (1, EU" in told
-    assert "1 version holding although newer ones are there (1, EU" in told
-    assert "1 version holding in the source alone (2, US" in told
+    findings = " ".join(finding.what for finding in found.findings)
+    assert "1 key with more than one current version (1, EU" in findings
+    assert "1 version current although newer ones exist (1, EU" in findings
+    assert "1 version current only in the source (2, US" in findings
     dimension.tidegate().repair()
     dimension.assert_equal()
 
 
-def test_a_testers_version_is_told_about(dimensions: Callable[[str, str], Dimension]):
+def test_added_version_is_reported_and_removed(dimensions: Callable[[str, str], Dimension]):
+    """When somebody adds a version to the target, plan and `verify` report it and `repair` removes it."""
     dimension = dimensions("postgresql", "mysql")
     dimension.run()
     dimension.in_target("INSERT INTO customers VALUES (77, 'EU', 'mine', %s, false)", ago(85))
@@ -443,13 +464,13 @@ def test_a_testers_version_is_told_about(dimensions: Callable[[str, str], Dimens
 
 
 @pytest.mark.parametrize("flags", ["source", "recompute"])
-def test_what_the_source_purged_is_history_and_no_repair_removes_it(
-    dimensions: Callable[[str, str], Dimension], flags: str
-):
+def test_repair_keeps_versions_purged_by_the_source(dimensions: Callable[[str, str], Dimension], flags: str):
+    """When the source deletes old versions, the target keeps them through `repair` and `reload`, and `verify` reports a
+    note."""
     dimension = dimensions("postgresql", "mysql")
     dimension.settings["flags"] = flags
     dimension.run()
-    before = dimension.held(dimension.target)
+    before = dimension.versions_in(dimension.target)
     dimension.in_source("DELETE FROM customers WHERE name = 'first'")
     dimension.in_source("DELETE FROM customers WHERE region = 'US'")
     found = dimension.tidegate().verify()
@@ -458,13 +479,15 @@ def test_what_the_source_purged_is_history_and_no_repair_removes_it(
     dimension.in_target("INSERT INTO customers VALUES (77, 'EU', 'mine', %s, false)", ago(85))
     dimension.in_target("UPDATE customers SET name = 'mine too' WHERE name = 'second'")
     dimension.tidegate().repair()
-    assert dimension.held(dimension.target) == before
+    assert dimension.versions_in(dimension.target) == before
     dimension.tidegate().run(reload=True)
-    assert dimension.held(dimension.target) == before
+    assert dimension.versions_in(dimension.target) == before
     assert dimension.tidegate().verify().outcome == "equal"
 
 
-def test_a_version_that_the_source_took_back_is_found_and_removed(dimensions: Callable[[str, str], Dimension]):
+def test_withdrawn_version_is_found_and_removed(dimensions: Callable[[str, str], Dimension]):
+    """When the source deletes its current version and reopens the one before, `verify` finds it and `repair` removes
+    it."""
     dimension = dimensions("postgresql", "mysql")
     dimension.run()
     dimension.in_source("DELETE FROM customers WHERE name = 'second'")
@@ -474,20 +497,21 @@ def test_a_version_that_the_source_took_back_is_found_and_removed(dimensions: Ca
     dimension.assert_equal()
 
 
-def test_a_text_may_say_which_version_holds(dimension: Dimension):
+def test_text_can_be_the_flag(dimension: Dimension):
+    """With `current_value: Y` and `superseded_value: N`, a text column is the flag. Other values are refused."""
     dimension.in_source("ALTER TABLE customers ADD active varchar(1)")
     dimension.in_source("UPDATE customers SET active = CASE WHEN name = 'first' THEN 'N' ELSE 'Y' END")
     dimension.in_source("UPDATE customers SET active = 'Y' WHERE name IS NULL")
     dimension.settings["flag_column"] = "active"
     with pytest.raises(RunFailed, match="which text says yes is not known"):
         dimension.run()
-    dimension.settings |= {"latest_value": "Y", "superseded_value": "N", "outside": ["islatest"]}
+    dimension.settings |= {"current_value": "Y", "superseded_value": "N", "ignore_columns": ["islatest"]}
     dimension.run()
     dimension.came(1, 20, "third")
     dimension.in_source("UPDATE customers SET active = CASE WHEN name = 'third' THEN 'Y' ELSE 'N' END WHERE id = 1")
     dimension.run()
-    said = "SELECT name, active FROM customers WHERE id = 1 ORDER BY lastmodified"
-    assert ask(dimension.target, said) == [("first", "N"), ("second", "N"), ("third", "Y")]
+    query = "SELECT name, active FROM customers WHERE id = 1 ORDER BY lastmodified"
+    assert ask(dimension.target, query) == [("first", "N"), ("second", "N"), ("third", "Y")]
     assert dimension.tidegate().verify().outcome == "equal"
     dimension.came(1, 10, "fourth")
     dimension.in_source("UPDATE customers SET active = '?' WHERE name = 'fourth'")
@@ -498,17 +522,20 @@ def test_a_text_may_say_which_version_holds(dimension: Dimension):
 # Keys and flags
 
 
-def test_an_entity_that_was_closed_stays_closed(dimension: Dimension):
+def test_closed_key_stays_closed(dimension: Dimension):
+    """When the source closes a key without a current version, the target has none either."""
     dimension.run()
     dimension.came(1, 30, "gone", latest=False)
     dimension.in_source("UPDATE customers SET islatest = %s WHERE id = 1 AND region = 'EU'", False)
     dimension.run()
     dimension.assert_equal()
-    assert not any(row[4] for row in dimension.held(dimension.target) if row[:2] == (1, "EU"))
+    assert not any(row[4] for row in dimension.versions_in(dimension.target) if row[:2] == (1, "EU"))
 
 
 @pytest.mark.parametrize("flags", ["source", "recompute"])
-def test_entities_that_left_are_closed_and_come_back(dimension: Dimension, flags):
+def test_deleted_keys_are_closed_and_reopen(dimension: Dimension, flags):
+    """With `deletes: close`, keys that leave the source lose their current version. When they return, a new version is
+    current."""
     dimension.settings |= {"deletes": "close", "flags": flags}
     dimension.in_source(INSERT, 2, "eu", "unlike 'EU' in its case alone", ago(75), True)
     dimension.run()
@@ -517,49 +544,52 @@ def test_entities_that_left_are_closed_and_come_back(dimension: Dimension, flags
 
     dimension.in_source("DELETE FROM customers WHERE id = 1")
     dimension.in_source("DELETE FROM customers WHERE id = 2 AND name LIKE 'unlike%%'")
-    assert "2 keys holding that left the source" in str(dimension.tidegate().verify().findings)
+    assert "2 keys still current after leaving the source" in str(dimension.tidegate().verify().findings)
     report = dimension.run()
     assert report.steps[-1].why.endswith("0 versions inserted, 0 changed, 2 superseded")
-    left = [row for row in dimension.held(dimension.target) if row[0] == 1 or row[1] == "eu"]
+    left = [row for row in dimension.versions_in(dimension.target) if row[0] == 1 or row[1] == "eu"]
     assert (len(left), any(row[4] for row in left)) == (3, False)
-    assert [row[4] for row in dimension.held(dimension.target) if row[0] == 2 and row[1] != "eu"] == [True, True]
+    assert [row[4] for row in dimension.versions_in(dimension.target) if row[0] == 2 and row[1] != "eu"] == [True, True]
     assert dimension.tidegate().verify().outcome == "equal"
     assert dimension.run().engine is None
 
     dimension.came(1, 20, "back")
     dimension.run()
-    assert [row[2] for row in dimension.held(dimension.target) if row[0] == 1 and row[4]] == ["back"]
+    assert [row[2] for row in dimension.versions_in(dimension.target) if row[0] == 1 and row[4]] == ["back"]
     assert dimension.tidegate().verify().outcome == "equal"
 
 
-def test_an_entity_that_left_stays_closed_whatever_is_lost(dimensions: Callable[[str, str], Dimension]):
+def test_deleted_key_stays_closed_after_losses(dimensions: Callable[[str, str], Dimension]):
+    """After a key was closed, losing ledger entries, target rows or key files does not reopen it."""
     dimension = dimensions("postgresql", "mysql")
     dimension.settings |= {"deletes": "close", "flags": "recompute"}
     dimension.run()
     dimension.in_source("DELETE FROM customers WHERE id = 1")
     dimension.run()
-    after = dimension.held(dimension.target)
+    after = dimension.versions_in(dimension.target)
     first, _ = dimension.files()
     dimension.in_target("DELETE FROM tidegate_ledger WHERE value_text = %s", first.stem.removeprefix("customers_scd_"))
     assert [step.step for step in dimension.run().steps] == ["load"]
-    assert dimension.held(dimension.target) == after
+    assert dimension.versions_in(dimension.target) == after
 
     dimension.in_target("DELETE FROM customers")
     assert [step.step for step in dimension.run().steps] == ["load", "load"]
-    assert dimension.held(dimension.target) == after
+    assert dimension.versions_in(dimension.target) == after
 
     dimension.in_target("UPDATE customers SET islatest = 1 WHERE name = 'second'")
-    assert "1 key holding that left the source (1, EU" in str(dimension.tidegate().verify().findings)
+    assert "1 key still current after leaving the source (1, EU" in str(dimension.tidegate().verify().findings)
     dimension.tidegate().repair()
-    assert dimension.held(dimension.target) == after
+    assert dimension.versions_in(dimension.target) == after
     for keys in (dimension.lake / "organized" / "keys_customers").glob("*/customers_keys_*.parquet"):
         keys.unlink()
     dimension.run()
-    assert dimension.held(dimension.target) == after
+    assert dimension.versions_in(dimension.target) == after
     assert dimension.tidegate().verify().outcome == "equal"
 
 
-def test_what_left_ends_where_there_is_an_end(dimensions: Callable[[str, str], Dimension]):
+def test_closed_version_gets_an_end(dimensions: Callable[[str, str], Dimension]):
+    """With `end_column`, a deleted key's version ends at the time of the run. A future-dated version ends where it
+    starts."""
     dimension = dimensions("postgresql", "postgresql")
     dimension.in_source("ALTER TABLE customers ADD ends timestamp(6)")
     dimension.came(4, -60, "in the future")
@@ -568,13 +598,14 @@ def test_what_left_ends_where_there_is_an_end(dimensions: Callable[[str, str], D
     dimension.in_source("DELETE FROM customers WHERE id IN (1, 4)")
     dimension.run()
     rows = "SELECT lastmodified, ends, islatest FROM customers WHERE id IN (1, 4) ORDER BY lastmodified"
-    (_, first, _), (_, second, holds), (begins, third, _) = ask(dimension.target, rows)
-    assert first == ago(90) and NOW <= second < NOW + timedelta(hours=1) and not holds
+    (_, first, _), (_, second, is_current), (begins, third, _) = ask(dimension.target, rows)
+    assert first == ago(90) and NOW <= second < NOW + timedelta(hours=1) and not is_current
     assert begins == third == ago(-60)
     assert dimension.tidegate().verify().outcome == "equal"
 
 
-def test_closing_needs_a_column_that_says_so(dimensions: Callable[[str, str], Dimension]):
+def test_closing_requires_a_flag_or_an_end(dimensions: Callable[[str, str], Dimension]):
+    """`deletes: close` is refused when the table has neither a flag column nor an end column."""
     dimension = dimensions("postgresql", "postgresql")
     dimension.settings["deletes"] = "close"
     dimension.in_source("ALTER TABLE customers RENAME islatest TO nothing")
@@ -582,33 +613,36 @@ def test_closing_needs_a_column_that_says_so(dimensions: Callable[[str, str], Di
         dimension.run()
 
 
-def test_flags_are_recomputed_if_asked(dimension: Dimension):
+def test_flags_can_be_recomputed(dimension: Dimension):
+    """With `flags: recompute`, the newest version of each key is current, whatever the source's flags are."""
     dimension.settings["flags"] = "recompute"
     dimension.in_source("UPDATE customers SET islatest = %s", False)
     dimension.run()
     dimension.came(1, 30, "third", latest=False)
     dimension.run()
-    holding = {row[:3] for row in dimension.held(dimension.target) if row[4]}
-    assert holding == {(1, "EU", "third"), (2, "EU", None), (2, "US", "US")}
+    current = {row[:3] for row in dimension.versions_in(dimension.target) if row[4]}
+    assert current == {(1, "EU", "third"), (2, "EU", None), (2, "US", "US")}
     assert dimension.tidegate().verify().outcome == "equal"
 
 
-def test_of_versions_with_one_mark_one_holds(dimension: Dimension):
+def test_one_of_equal_cursors_is_current(dimension: Dimension):
+    """When two versions of a key have the same cursor, `flags: recompute` makes exactly one of them current."""
     dimension.settings["flags"] = "recompute"
     dimension.came(1, 30, "third")
     dimension.came(1, 30, "at the same moment", latest=False)
     dimension.run()
-    holding = [row for row in dimension.held(dimension.target) if row[:2] == (1, "EU") and row[4]]
-    assert [row[3] for row in holding] == [ago(30)]
+    current = [row for row in dimension.versions_in(dimension.target) if row[:2] == (1, "EU") and row[4]]
+    assert [row[3] for row in current] == [ago(30)]
     report = dimension.tidegate().verify()
     assert report.outcome == "equal", report.findings
     dimension.came(1, 20, "later")
     dimension.run()
-    assert [row[2] for row in dimension.held(dimension.target) if row[:2] == (1, "EU") and row[4]] == ["later"]
+    assert [row[2] for row in dimension.versions_in(dimension.target) if row[:2] == (1, "EU") and row[4]] == ["later"]
     assert dimension.tidegate().verify().outcome == "equal"
 
 
-def test_keys_are_found_in_the_catalog_and_must_have_values(dimensions: Callable[[str, str], Dimension]):
+def test_business_keys_come_from_the_primary_key(dimensions: Callable[[str, str], Dimension]):
+    """Without `business_keys` the primary key decides. A table without one, or a null key value, is refused."""
     dimension = dimensions("postgresql", "postgresql")
     dimension.settings.clear()
     with pytest.raises(RunFailed, match="what names an entity cannot be told"):
@@ -628,7 +662,7 @@ PRODUCTS = [("A", 1), ("A", 2), ("A", 3), ("B", 1), ("B", 2), ("C", 1)]
 
 
 def with_products(dimensions: Callable[[str, str], Dimension], key: str = "") -> Dimension:
-    """Three products share the code A: what names one is its code and its version."""
+    """Create products whose key is code and version: three of them share the code A."""
     dimension = dimensions("postgresql", "postgresql")
     dimension.in_source("DROP TABLE customers")
     dimension.in_source(
@@ -643,7 +677,8 @@ def with_products(dimensions: Callable[[str, str], Dimension], key: str = "") ->
 
 
 @pytest.mark.parametrize("batch_size", [None, 1])
-def test_a_business_key_that_is_too_narrow_is_refused(dimensions: Callable[[str, str], Dimension], batch_size):
+def test_too_narrow_business_key_is_refused(dimensions: Callable[[str, str], Dimension], batch_size):
+    """When several current rows share a business key, the run is refused and proposes a wider key."""
     dimension = with_products(dimensions, ", PRIMARY KEY (code, version, lastmodified)")
     dimension.settings |= {"batch_size": batch_size} if batch_size else {}
     with pytest.raises(RunFailed, match="several current rows for 2 values of the business key") as refused:
@@ -655,23 +690,26 @@ def test_a_business_key_that_is_too_narrow_is_refused(dimensions: Callable[[str,
 
     dimension.settings["business_keys"] = ["code", "version"]
     dimension.run()
-    held = ask(dimension.target, "SELECT code, version FROM customers WHERE islatest ORDER BY code, version")
-    assert held == PRODUCTS
+    versions = ask(dimension.target, "SELECT code, version FROM customers WHERE islatest ORDER BY code, version")
+    assert versions == PRODUCTS
     assert dimension.tidegate().verify().outcome == "equal"
 
 
-def test_several_current_rows_are_settled_where_flags_are_recomputed(dimensions: Callable[[str, str], Dimension]):
+def test_recompute_resolves_several_current_rows(dimensions: Callable[[str, str], Dimension]):
+    """With `flags: recompute`, several current rows of one key are loaded and only the newest is current."""
     dimension = with_products(dimensions)
     with pytest.raises(RunFailed, match="several current rows") as refused:
         dimension.run()
     assert "Set `business_keys` to the columns that name one entity" in refused.value.report.failures[0][1]
     dimension.settings["flags"] = "recompute"
     dimension.run()
-    held = ask(dimension.target, "SELECT code, version FROM customers WHERE islatest ORDER BY code")
-    assert held == [("A", 3), ("B", 2), ("C", 1)]
+    versions = ask(dimension.target, "SELECT code, version FROM customers WHERE islatest ORDER BY code")
+    assert versions == [("A", 3), ("B", 2), ("C", 1)]
 
 
-def test_flags_that_the_source_cleared_late_are_read_again(dimensions: Callable[[str, str], Dimension]):
+def test_flags_cleared_late_are_read_again(dimensions: Callable[[str, str], Dimension]):
+    """When a new version commits before the old one is closed, the run fails. After the source closed it, the next run
+    loads."""
     dimension = dimensions("postgresql", "postgresql")
     dimension.run()
     dimension.in_source(INSERT, 2, "EU", "before the old one is closed", ago(79), True)
@@ -682,7 +720,8 @@ def test_flags_that_the_source_cleared_late_are_read_again(dimensions: Callable[
     dimension.assert_equal()
 
 
-def test_a_file_from_before_the_key_was_narrowed_is_refused(dimensions: Callable[[str, str], Dimension]):
+def test_file_from_before_a_narrower_key_is_refused(dimensions: Callable[[str, str], Dimension]):
+    """When `business_keys` becomes narrower, an old file with several current rows per key is not loaded."""
     dimension = with_products(dimensions)
     dimension.settings["business_keys"] = ["code", "version"]
     dimension.run()
@@ -694,12 +733,14 @@ def test_a_file_from_before_the_key_was_narrowed_is_refused(dimensions: Callable
 
 
 def test_init_proposes_a_key_with_one_current_row(dimensions: Callable[[str, str], Dimension]):
+    """`init` proposes business keys under which each key has one current row."""
     dimension = with_products(dimensions, ", PRIMARY KEY (code, version, lastmodified)")
     proposed = propose_file(dimension.source, dimension.target, str(dimension.lake))
     assert "business_keys: [code, version]" in proposed.text
 
 
-def test_a_unique_index_over_what_holds_never_sees_two(dimensions: Callable[[str, str], Dimension]):
+def test_unique_index_on_current_rows_is_respected(dimensions: Callable[[str, str], Dimension]):
+    """With a unique index on current rows of the target, loading several new versions of a key never violates it."""
     dimension = dimensions("postgresql", "postgresql")
     dimension.run()
     dimension.in_target("CREATE UNIQUE INDEX ON customers (id, region) WHERE islatest")
@@ -709,7 +750,8 @@ def test_a_unique_index_over_what_holds_never_sees_two(dimensions: Callable[[str
     dimension.assert_equal()
 
 
-def test_versions_that_are_updated_in_place_have_a_key_of_their_own(dimension: Dimension):
+def test_version_key_updates_versions_in_place(dimension: Dimension):
+    """With `version_key`, versions that the source changes are updated in the target instead of inserted."""
     dimension.in_source("DROP TABLE customers")
     types = TYPES[dimension.source.partition(":")[0].partition("+")[0]]
     dimension.in_source(CREATE.replace("id int", "version int PRIMARY KEY, id int").format(**types))
@@ -724,13 +766,13 @@ def test_versions_that_are_updated_in_place_have_a_key_of_their_own(dimension: D
     dimension.assert_equal()
 
 
-def test_what_is_outside_of_a_version_follows_the_source(dimension: Dimension):
-    """A grade that the source changes in place, an end that it does not know yet, and a grave."""
+def test_ignored_columns_follow_the_source(dimension: Dimension):
+    """Ignored columns are updated in place, ends are computed, and a tombstone closes its key."""
     dimension.in_source("ALTER TABLE customers ADD grade int")
     moment = TYPES[dimension.source.partition(":")[0].partition("+")[0]]["moment"]
     dimension.in_source(f"ALTER TABLE customers ADD ends {moment}")
     dimension.in_source("ALTER TABLE customers ADD gone int")
-    dimension.settings |= {"outside": ["grade"], "end_column": "ends", "tombstone_column": "gone"}
+    dimension.settings |= {"ignore_columns": ["grade"], "end_column": "ends", "tombstone_column": "gone"}
     dimension.run()
     ends = "SELECT lastmodified, ends FROM customers WHERE id = 1 ORDER BY lastmodified"
     assert ask(dimension.target, ends) == [(ago(100), ago(90)), (ago(90), None)]
@@ -746,31 +788,33 @@ def test_what_is_outside_of_a_version_follows_the_source(dimension: Dimension):
     assert report.steps[-1].why.endswith("1 version inserted, 2 changed, 1 superseded")
     assert ask(dimension.target, "SELECT grade FROM customers WHERE id = 2") == [(7,), (7,)]
     assert ask(dimension.target, ends) == [(ago(100), ago(90)), (ago(90), ago(70)), (ago(70), None)]
-    assert not any(row[4] for row in dimension.held(dimension.target) if row[0] == 1)
+    assert not any(row[4] for row in dimension.versions_in(dimension.target) if row[0] == 1)
 
 
-def test_a_tombstone_never_holds_whoever_settles_flags(dimension: Dimension):
+def test_tombstone_is_never_current(dimension: Dimension):
+    """With `flags: recompute`, a tombstone closes its key, and a later version reopens it."""
     dimension.in_source("ALTER TABLE customers ADD gone int")
     dimension.settings |= {"flags": "recompute", "tombstone_column": "gone"}
     dimension.run()
     dimension.came(1, 20, "grave")
     dimension.in_source("UPDATE customers SET gone = 1 WHERE name = 'grave'")
     dimension.run()
-    holding = [row[2] for row in dimension.held(dimension.target) if row[4]]
-    assert holding == [None, "US"]
+    current = [row[2] for row in dimension.versions_in(dimension.target) if row[4]]
+    assert current == [None, "US"]
     assert dimension.tidegate().verify().outcome == "equal"
     dimension.came(1, 10, "back")
     dimension.run()
-    assert [row[2] for row in dimension.held(dimension.target) if row[4]] == ["back", None, "US"]
+    assert [row[2] for row in dimension.versions_in(dimension.target) if row[4]] == ["back", None, "US"]
     assert dimension.tidegate().verify().outcome == "equal"
 
 
-def test_a_tombstone_may_be_a_number_beside_a_flag_that_is_a_text(dimension: Dimension):
+def test_numeric_tombstone_with_a_text_flag(dimension: Dimension):
+    """A tombstone column can be a number while the flag is a text. A timestamp cannot be a tombstone."""
     dimension.in_source("ALTER TABLE customers ADD active varchar(1)")
     dimension.in_source("ALTER TABLE customers ADD gone smallint")
     dimension.in_source("UPDATE customers SET active = 'Y', gone = CASE WHEN id = 2 THEN 1 ELSE 0 END")
     dimension.in_source("UPDATE customers SET active = 'N' WHERE name = 'first'")
-    words = {"flag_column": "active", "latest_value": "Y", "superseded_value": "N", "outside": ["islatest"]}
+    words = {"flag_column": "active", "current_value": "Y", "superseded_value": "N", "ignore_columns": ["islatest"]}
     dimension.settings |= {**words, "tombstone_column": "gone"}
     dimension.run()
     assert ask(dimension.target, "SELECT name FROM customers WHERE active = 'Y'") == [("second",)]
@@ -780,13 +824,14 @@ def test_a_tombstone_may_be_a_number_beside_a_flag_that_is_a_text(dimension: Dim
         dimension.run()
 
 
-def test_a_row_that_the_source_has_twice_is_one_version(dimension: Dimension):
-    """One that holds, where the two do not agree."""
+def test_duplicate_rows_become_one_version(dimension: Dimension):
+    """When the source has the same row several times, the target has one version. It is current when one duplicate
+    is."""
     dimension.came(3, 20, "twice", latest=False)
     dimension.came(3, 20, "twice")
     dimension.came(3, 20, "twice", latest=False)
     dimension.run()
-    assert [row[4] for row in dimension.held(dimension.target) if row[0] == 3] == [True]
+    assert [row[4] for row in dimension.versions_in(dimension.target) if row[0] == 3] == [True]
     report = dimension.tidegate().verify()
     assert report.outcome == "equal", report.findings
     dimension.in_target("DELETE FROM customers WHERE id = 3")
@@ -794,31 +839,34 @@ def test_a_row_that_the_source_has_twice_is_one_version(dimension: Dimension):
     assert found.findings[0].what.startswith("1 version missing in the target (3, EU")
 
 
-def test_a_version_that_holds_in_the_source_beside_newer_ones_is_told_about(dimension: Dimension):
+def test_older_current_version_is_reported(dimension: Dimension):
+    """When an older version is current in the source, the target closes it and `verify` warns."""
     dimension.came(2, 30, "newer", latest=False)
     dimension.run()
-    assert not any(row[4] for row in dimension.held(dimension.target) if row[:2] == (2, "EU"))
+    assert not any(row[4] for row in dimension.versions_in(dimension.target) if row[:2] == (2, "EU"))
     report = dimension.tidegate().verify()
     assert (report.outcome, report.findings[0].severity) == ("equal", "warning")
-    assert "1 version holding in the source although newer ones are there (2, EU" in report.findings[0].what
+    assert "1 version current in the source although newer ones exist (2, EU" in report.findings[0].what
 
 
-def test_when_all_entities_left_all_are_closed(dimension: Dimension):
+def test_emptied_source_closes_every_key(dimension: Dimension):
+    """With `deletes: close`, an emptied source closes all keys, and a returning key is reopened."""
     dimension.settings["deletes"] = "close"
     dimension.run()
     dimension.in_source("DELETE FROM customers")
     dimension.run()
-    held = dimension.held(dimension.target)
-    assert (len(held), [row for row in held if row[4]]) == (4, [])
+    versions = dimension.versions_in(dimension.target)
+    assert (len(versions), [row for row in versions if row[4]]) == (4, [])
     assert dimension.tidegate().verify().outcome == "equal"
     assert dimension.steps() == []
     dimension.came(1, 1, "back")
     dimension.run()
-    assert [row[2] for row in dimension.held(dimension.target) if row[4]] == ["back"]
+    assert [row[2] for row in dimension.versions_in(dimension.target) if row[4]] == ["back"]
 
 
 @pytest.mark.parametrize("type_", ["timestamptz", "date", "numeric(20,6)"])
-def test_marks_of_other_types(dimensions: Callable[[str, str], Dimension], type_):
+def test_cursors_of_other_types(dimensions: Callable[[str, str], Dimension], type_):
+    """The cursor can be a timestamp with time zone, a date or a decimal number."""
     dimension = dimensions("postgresql", "postgresql")
     using = "extract(epoch FROM lastmodified)" if type_.startswith("numeric") else f"lastmodified::{type_}"
     dimension.in_source(f"ALTER TABLE customers ALTER lastmodified TYPE {type_} USING {using}")
@@ -829,7 +877,8 @@ def test_marks_of_other_types(dimensions: Callable[[str, str], Dimension], type_
     dimension.assert_equal()
 
 
-def test_a_large_batch_can_go_in_several_transactions(dimension: Dimension):
+def test_large_batch_loads_in_several_transactions(dimension: Dimension):
+    """With `batch_size`, a large batch is loaded in several transactions with the same result."""
     dimension.settings["batch_size"] = 2
     dimension.run()
     for number in range(10, 20):
@@ -839,16 +888,18 @@ def test_a_large_batch_can_go_in_several_transactions(dimension: Dimension):
     dimension.assert_equal()
 
 
-def test_a_new_column_comes_with_all_versions(dimension: Dimension):
+def test_new_column_is_loaded_for_all_versions(dimension: Dimension):
+    """When the source adds a column, the next run adds it to the target for all versions."""
     dimension.run()
     dimension.in_source("ALTER TABLE customers ADD COLUMN grade int DEFAULT 3")
     report = dimension.run()
-    assert [step.step for step in report.steps] == ["change schema", "land", "load"]
+    assert [step.step for step in report.steps] == ["change schema", "extract", "load"]
     assert {row[0] for row in ask(dimension.target, "SELECT grade FROM customers")} == {3}
     dimension.assert_equal()
 
 
-def test_a_target_that_was_there_before_is_adopted(dimensions: Callable[[str, str], Dimension]):
+def test_foreign_versions_need_adoption(dimensions: Callable[[str, str], Dimension]):
+    """When the target has versions that no ledger knows, a run is refused until `adopt`."""
     dimension = dimensions("postgresql", "postgresql")
     dimension.in_target(CREATE.format(**TYPES["postgresql"]))
     dimension.in_target("INSERT INTO customers VALUES (1, 'EU', 'first', %s, true)", ago(100))

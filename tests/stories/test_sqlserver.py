@@ -1,4 +1,4 @@
-"""The stories of every pair of databases once more, with SQL Server at one end or at both.
+"""The stories of every pair of databases with SQL Server as source, target or both.
 
 They need a server that speaks TDS (`TIDEGATE_TEST_SQLSERVER`).
 """
@@ -25,22 +25,22 @@ from kit.summary import GAPS, RAN
 from stories import test_databases
 from stories.test_databases import (
     run_until_killed,
-    test_a_column_comes_and_another_grows,
-    test_a_second_run_is_told_who_holds_the_table,
-    test_day_after_day,
-    test_the_ledger_may_be_lost_too,
-    test_verify_finds_what_somebody_changed,
-    test_what_is_lost_heals,
+    test_daily_runs_load_new_and_restated_days,
+    test_lost_ledger_is_rebuilt,
+    test_lost_rows_and_files_are_restored,
+    test_new_column_is_added_to_the_target,
+    test_second_run_names_the_lock_holder,
+    test_verify_finds_a_changed_row,
 )
 from tidegate.errors import RunFailed
 
 __all__ = [
-    "test_a_column_comes_and_another_grows",
-    "test_a_second_run_is_told_who_holds_the_table",
-    "test_day_after_day",
-    "test_the_ledger_may_be_lost_too",
-    "test_verify_finds_what_somebody_changed",
-    "test_what_is_lost_heals",
+    "test_daily_runs_load_new_and_restated_days",
+    "test_lost_ledger_is_rebuilt",
+    "test_lost_rows_and_files_are_restored",
+    "test_new_column_is_added_to_the_target",
+    "test_second_run_names_the_lock_holder",
+    "test_verify_finds_a_changed_row",
 ]
 pytestmark = [pytest.mark.postgres, pytest.mark.mysql, pytest.mark.spark]
 
@@ -86,9 +86,10 @@ def story(stories: Stories, request: pytest.FixtureRequest) -> Story:
     return stories(*request.param)
 
 
-def test_a_null_that_the_target_refuses_is_told_before_and_named(story: Story, request: pytest.FixtureRequest):
+def test_null_in_a_not_null_column_is_refused(story: Story, request: pytest.FixtureRequest):
+    """The story of `test_databases.py`. It is skipped on compatible servers that cannot change a column to NOT NULL."""
     try:
-        test_databases.test_a_null_that_the_target_refuses_is_told_before_and_named(story)
+        test_databases.test_null_in_a_not_null_column_is_refused(story)
     except pymssql.Error as problem:
         if "not currently supported" not in str(problem):
             raise
@@ -99,7 +100,8 @@ def test_a_null_that_the_target_refuses_is_told_before_and_named(story: Story, r
 
 @pytest.mark.skipif(not processes.CAN_SEE, reason="finds processes through /proc")
 @pytest.mark.parametrize("place", CASES)
-def test_a_run_that_is_killed_there_loses_nothing(stories: Stories, place: str, tmp_path: Path):
+def test_killed_run_resumes(stories: Stories, place: str, tmp_path: Path):
+    """When a run is killed at a boundary, the next run completes it and drops the orphaned staging table."""
     story = stories("sqlserver", "sqlserver")
     run = run_until_killed(story, tmp_path, place)
     assert run.returncode == -9, f"the run came to its end: {run.returncode}"
@@ -112,10 +114,9 @@ def test_a_run_that_is_killed_there_loses_nothing(stories: Stories, place: str, 
     assert left == [], "the stage of the dead was dropped"
 
 
-def test_tasks_of_spark_load_by_bulk_copy_and_a_wire_that_breaks_there_loses_nothing(
-    stories: Stories, request: pytest.FixtureRequest
-):
-    """The wire is cut where it meets the words that begin a bulk copy: so a task has sent them."""
+def test_broken_bulk_copy_is_retried(stories: Stories, request: pytest.FixtureRequest):
+    """The connection breaks where a bulk copy begins, which proves that a Spark task used one. The next run loads every
+    row."""
     story = stories("sqlserver", "sqlserver")
     story.fill(*FIVE_DAYS)
     straight = story.target
@@ -124,9 +125,9 @@ def test_tasks_of_spark_load_by_bulk_copy_and_a_wire_that_breaks_there_loses_not
         with suppress(RunFailed):
             story.run()
         if not wire.cuts:
-            told = "a bulk copy on a wire that is not encrypted: the server has no bulk copies, or encrypts all"
-            request.config.stash[GAPS][told] += 1
-            pytest.skip(told)
+            gap = "a bulk copy on a wire that is not encrypted: the server has no bulk copies, or encrypts all"
+            request.config.stash[GAPS][gap] += 1
+            pytest.skip(gap)
         story.run()
         story.target = straight
         story.assert_in_step(*FIVE_DAYS)

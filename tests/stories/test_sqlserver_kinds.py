@@ -1,4 +1,4 @@
-"""The stories of static tables and of versions once more, with SQL Server at one end or at both.
+"""The stories of static tables and SCD2 tables with SQL Server as source, target or both.
 
 They need a server that speaks TDS (`TIDEGATE_TEST_SQLSERVER`).
 """
@@ -20,64 +20,64 @@ from kit.sqlserver_witness import login
 from kit.summary import GAPS
 from stories.test_made_versions import (
     Plain,
-    test_a_change_makes_a_version_and_a_touch_does_not,
-    test_a_file_that_comes_late_changes_nothing,
-    test_a_history_that_was_lost_is_made_again_from_the_lake,
-    test_with_a_mark_all_keys_are_compared,
-    test_without_a_mark_the_whole_source_is_compared,
+    test_changed_row_creates_a_version,
+    test_late_file_does_not_change_history,
+    test_lost_history_is_rebuilt_from_the_lake,
+    test_with_a_cursor_all_keys_are_compared,
+    test_without_a_cursor_the_whole_source_is_read,
 )
 from stories.test_scd2 import (
     CREATE,
     Dimension,
-    test_a_large_batch_can_go_in_several_transactions,
-    test_a_late_version_is_seen_although_another_left_meanwhile,
-    test_a_mark_in_the_future_hides_nothing,
-    test_an_entity_that_was_closed_stays_closed,
-    test_entities_that_left_are_closed_and_come_back,
-    test_flags_are_recomputed_if_asked,
-    test_late_and_equal_marks_inside_of_the_look_back_are_read,
-    test_versions_come_and_supersede_others,
-    test_versions_that_are_updated_in_place_have_a_key_of_their_own,
-    test_what_is_lost_heals,
-    test_what_is_lost_heals_in_the_run_that_brings_news,
+    test_closed_key_stays_closed,
+    test_deleted_keys_are_closed_and_reopen,
+    test_flags_can_be_recomputed,
+    test_future_cursor_hides_no_rows,
+    test_large_batch_loads_in_several_transactions,
+    test_late_and_equal_cursors_in_the_look_back,
+    test_late_version_is_seen_when_another_is_deleted,
+    test_lost_versions_and_files_are_restored,
+    test_lost_versions_are_restored_with_new_ones,
+    test_new_versions_supersede_older_ones,
+    test_version_key_updates_versions_in_place,
 )
 from stories.test_sqlserver import server
 from stories.test_static import (
     Reference,
-    test_a_tester_is_told_about_and_restored_on_command,
-    test_it_comes_changes_and_stays,
-    test_what_others_refer_to_never_leaves,
-    test_what_the_target_lost_comes_back,
-    test_without_a_key_the_whole_table_is_replaced,
-    test_without_deletes_the_source_is_contained,
+    test_changed_row_is_reported_and_repaired,
+    test_deleted_rows_stay_without_allow_deletes,
+    test_lost_target_rows_are_restored,
+    test_referenced_rows_are_updated_in_place,
+    test_static_table_follows_the_source,
+    test_table_without_a_key_is_replaced,
 )
 from tidegate.databases.sqlserver import SqlServer
 from tidegate.sql.text import sql
 
 __all__ = [
     "server",
-    "test_a_change_makes_a_version_and_a_touch_does_not",
-    "test_a_file_that_comes_late_changes_nothing",
-    "test_a_history_that_was_lost_is_made_again_from_the_lake",
-    "test_a_large_batch_can_go_in_several_transactions",
-    "test_a_late_version_is_seen_although_another_left_meanwhile",
-    "test_a_mark_in_the_future_hides_nothing",
-    "test_a_tester_is_told_about_and_restored_on_command",
-    "test_an_entity_that_was_closed_stays_closed",
-    "test_entities_that_left_are_closed_and_come_back",
-    "test_flags_are_recomputed_if_asked",
-    "test_it_comes_changes_and_stays",
-    "test_late_and_equal_marks_inside_of_the_look_back_are_read",
-    "test_versions_come_and_supersede_others",
-    "test_versions_that_are_updated_in_place_have_a_key_of_their_own",
-    "test_what_is_lost_heals",
-    "test_what_is_lost_heals_in_the_run_that_brings_news",
-    "test_what_others_refer_to_never_leaves",
-    "test_what_the_target_lost_comes_back",
-    "test_with_a_mark_all_keys_are_compared",
-    "test_without_a_key_the_whole_table_is_replaced",
-    "test_without_a_mark_the_whole_source_is_compared",
-    "test_without_deletes_the_source_is_contained",
+    "test_changed_row_creates_a_version",
+    "test_changed_row_is_reported_and_repaired",
+    "test_closed_key_stays_closed",
+    "test_deleted_keys_are_closed_and_reopen",
+    "test_deleted_rows_stay_without_allow_deletes",
+    "test_flags_can_be_recomputed",
+    "test_future_cursor_hides_no_rows",
+    "test_large_batch_loads_in_several_transactions",
+    "test_late_and_equal_cursors_in_the_look_back",
+    "test_late_file_does_not_change_history",
+    "test_late_version_is_seen_when_another_is_deleted",
+    "test_lost_history_is_rebuilt_from_the_lake",
+    "test_lost_target_rows_are_restored",
+    "test_lost_versions_and_files_are_restored",
+    "test_lost_versions_are_restored_with_new_ones",
+    "test_new_versions_supersede_older_ones",
+    "test_referenced_rows_are_updated_in_place",
+    "test_static_table_follows_the_source",
+    "test_table_without_a_key_is_replaced",
+    "test_version_key_updates_versions_in_place",
+    "test_with_a_cursor_all_keys_are_compared",
+    "test_without_a_cursor_the_whole_source_is_read",
 ]
 pytestmark = [pytest.mark.postgres, pytest.mark.mysql, pytest.mark.spark]
 
@@ -100,7 +100,7 @@ Database = Callable[[str], str]
 
 @pytest.fixture
 def database(server: Any, request: pytest.FixtureRequest):
-    """A new database on the server that is named."""
+    """A function that creates a database on a server of the given kind."""
     if isinstance(server, Absent):
         request.config.stash[GAPS][str(server)] += 1
         pytest.skip(str(server))
@@ -117,33 +117,33 @@ def database(server: Any, request: pytest.FixtureRequest):
 @pytest.fixture(params=PAIRS, ids=" to ".join)
 def reference(database: Database, request: pytest.FixtureRequest, tmp_path) -> Reference:
     source, target = request.param
-    made = Reference(database(source), database(target), tmp_path / "lake", request.getfixturevalue("spark"))
-    made.open()
-    return made
+    reference = Reference(database(source), database(target), tmp_path / "lake", request.getfixturevalue("spark"))
+    reference.open()
+    return reference
 
 
 @pytest.fixture(params=PAIRS, ids=" to ".join)
 def dimension(database: Database, request: pytest.FixtureRequest, tmp_path) -> Dimension:
     source, target = request.param
-    made = Dimension(database(source), database(target), tmp_path / "lake", request.getfixturevalue("spark"))
-    made.open(source)
-    return made
+    dimension = Dimension(database(source), database(target), tmp_path / "lake", request.getfixturevalue("spark"))
+    dimension.open(source)
+    return dimension
 
 
 @pytest.fixture(params=PAIRS, ids=" to ".join)
 def plain(database: Database, request: pytest.FixtureRequest, tmp_path) -> Plain:
     source, target = request.param
-    made = Plain(database(source), database(target), tmp_path / "lake", request.getfixturevalue("spark"))
-    made.open(source)
-    return made
+    plain = Plain(database(source), database(target), tmp_path / "lake", request.getfixturevalue("spark"))
+    plain.open(source)
+    return plain
 
 
 @pytest.fixture
 def counted(database: Database, request: pytest.FixtureRequest, tmp_path) -> Callable[[str], Dimension]:
-    """A dimension whose mark is a row version, with one version in it."""
+    """A function that creates a loaded dimension with a rowversion as cursor."""
 
     def made(target: str) -> Dimension:
-        settings = {"business_keys": ["id", "region"], "mark_column": "rv"}
+        settings = {"business_keys": ["id", "region"], "cursor_column": "rv"}
         spark = request.getfixturevalue("spark")
         dimension = Dimension(database("sqlserver"), database(target), tmp_path / "lake", spark, settings)
         try:
@@ -161,7 +161,8 @@ def counted(database: Database, request: pytest.FixtureRequest, tmp_path) -> Cal
 
 
 @pytest.mark.parametrize("target", ["sqlserver", "postgresql"])
-def test_a_row_version_that_commits_late_is_not_missed(counted: Callable[[str], Dimension], target: str):
+def test_late_commit_of_a_rowversion_is_read(counted: Callable[[str], Dimension], target: str):
+    """When a transaction with a lower rowversion commits after a run, the next run reads its row."""
     dimension = counted(target)
     with closing(pymssql.connect(**login(dimension.source))) as slow, slow.cursor() as cursor:
         cursor.execute(COMES, (2,))
@@ -172,36 +173,40 @@ def test_a_row_version_that_commits_late_is_not_missed(counted: Callable[[str], 
     dimension.run()
 
     dimension.assert_equal()
-    assert [row[0] for row in dimension.held(dimension.target)] == [1, 2, 3]
+    assert [row[0] for row in dimension.versions_in(dimension.target)] == [1, 2, 3]
 
 
-def test_a_source_that_was_restored_is_read_anew(counted: Callable[[str], Dimension], monkeypatch: pytest.MonkeyPatch):
-    """Its row versions count from lower than before: here only their clock does."""
+def test_restored_source_is_read_again(counted: Callable[[str], Dimension], monkeypatch: pytest.MonkeyPatch):
+    """After a restore, row versions start lower than the watermark, so everything is read again. The test only changes
+    the clock."""
     dimension = counted("sqlserver")
     dimension.in_source(COMES, 2)
     with monkeypatch.context() as restored:
-        restored.setattr(SqlServer, "clock", lambda database, mark: sql("SELECT N'1'"))
+        restored.setattr(SqlServer, "clock", lambda database, cursor: sql("SELECT N'1'"))
         assert dimension.run().steps[0].why.startswith("the source was restored")
     dimension.in_source(COMES, 3)
     dimension.run()
 
     dimension.assert_equal()
-    assert [row[0] for row in dimension.held(dimension.target)] == [1, 2, 3]
+    assert [row[0] for row in dimension.versions_in(dimension.target)] == [1, 2, 3]
 
 
 @pytest.mark.parametrize("moment", ["datetime", "smalldatetime", "datetime2(0)", "datetime2(7)"])
-def test_a_mark_is_a_moment_of_any_precision(database: Database, moment: str, request: pytest.FixtureRequest, tmp_path):
+def test_cursor_works_with_every_datetime_type(
+    database: Database, moment: str, request: pytest.FixtureRequest, tmp_path
+):
+    """A cursor can be `datetime`, `smalldatetime` or `datetime2` of any precision, also with equal values."""
     spark = request.getfixturevalue("spark")
     dimension = Dimension(database("sqlserver"), database("sqlserver"), tmp_path / "lake", spark)
     dimension.in_source(CREATE.format(moment=moment, truth="bit"))
     dimension.came(1, 100, "first")
     dimension.run()
     dimension.came(1, 20, "second")
-    dimension.came(2, 20, "at the same mark")
+    dimension.came(2, 20, "at the same cursor")
     dimension.run()
-    dimension.came(3, 20, "at that mark, too")
+    dimension.came(3, 20, "at that cursor, too")
     dimension.run()
 
     dimension.assert_equal()
-    assert len(dimension.held(dimension.target)) == 4
+    assert len(dimension.versions_in(dimension.target)) == 4
     assert dimension.run().outcome == "nothing to do"

@@ -1,7 +1,7 @@
-"""Whole runs as SQL Server gets them, in order, in tests/sql/scripts/sqlserver: for an expert to read.
+"""Complete runs as SQL Server scripts in tests/sql/scripts/sqlserver, for an expert to review.
 
-They are written by a run against a server that speaks TDS (`TIDEGATE_TEST_SQLSERVER`), anew with
-`TIDEGATE_UPDATE_GOLDEN=1`; Microsoft's parser reads them in every test run (`tests/sql/test_grammar.py`).
+A run against a server that speaks TDS (`TIDEGATE_TEST_SQLSERVER`) writes them, again with `TIDEGATE_UPDATE_GOLDEN=1`.
+Microsoft's parser reads them in every test run (`tests/sql/test_grammar.py`).
 """
 
 from __future__ import annotations
@@ -42,9 +42,10 @@ def sides(request: pytest.FixtureRequest) -> Iterator[tuple[SqlServerWitness, Sq
         yield found[0], found[1]
 
 
-def test_a_run_reads_as_it_did(
+def test_run_scripts_equal_the_golden_files(
     sides: tuple[SqlServerWitness, SqlServerWitness], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
+    """The statements of each kind of run equal the stored script."""
     source, target = sides
     source.do("CREATE TABLE trades (cob int NOT NULL, id int NOT NULL, note nvarchar(20) NULL, PRIMARY KEY (cob, id))")
     source.do("INSERT INTO trades VALUES (20240131, 1, N'it''s'), (20240131, 2, NULL)")

@@ -1,4 +1,4 @@
-"""Two runs at once: on one table, on one lake, and a run that should be dead beside the one that took over."""
+"""Two runs at the same time: on one table, on one lake, and a run that lost its lock to another."""
 
 from __future__ import annotations
 
@@ -33,13 +33,14 @@ def steps(report: RunReport, outcome: str = "done") -> list[str]:
 # One table
 
 
-def test_a_second_run_is_told_who_holds_the_table_and_since_when(story: Story, tmp_path: Path):
-    told: list[tuple[int, str, str]] = []
+def test_second_run_names_the_lock_holder(story: Story, tmp_path: Path):
+    """When a second run starts on the same table, it fails and names the run that holds the lock and since when."""
+    results: list[tuple[int, str, str]] = []
     configuration = story.file(tmp_path / "tidegate.yml")
 
-    first = story.tidegate(At("planned", lambda: told.append(cli("run", "-c", configuration)))).run()
+    first = story.tidegate(At("planned", lambda: results.append(cli("run", "-c", configuration)))).run()
 
-    ((code, _, errors),) = told
+    ((code, _, errors),) = results
     assert code == 1
     happened, safe, remedy = (line.strip() for line in errors.splitlines())
     holder = rf"{first.run} \(\S+ on \S+, process \d+\)"
@@ -49,7 +50,8 @@ def test_a_second_run_is_told_who_holds_the_table_and_since_when(story: Story, t
     story.assert_in_step(*FIVE_DAYS)
 
 
-def test_a_table_that_a_run_of_this_process_is_giving_back_is_waited_for(story: Story):
+def test_lock_released_by_this_process_is_awaited(story: Story):
+    """When another run of the same process is about to release the lock, the second run waits for it."""
     story.run()
     target = database_at(story.target)
     with target.connect("first") as first, target.connect("second") as second:
@@ -59,21 +61,23 @@ def test_a_table_that_a_run_of_this_process_is_giving_back_is_waited_for(story: 
         assert lock.newest_run(second, "public.trades") == "r-2"
 
 
-def test_a_table_that_is_held_does_not_stop_the_others(story: Story):
+def test_locked_table_does_not_stop_the_others(story: Story):
+    """When one table is locked by another run, the other tables are loaded."""
     story.in_source("CREATE TABLE fees (cob integer, fee numeric); INSERT INTO fees VALUES (20240105, 1.5)")
-    told: list[RunReport] = []
+    reports: list[RunReport] = []
     both = {**story.configuration(), "spark": story.spark}
     both["tables"] = {**both["tables"], "fees": {"kind": "partition", "partition_column": "cob"}}
     other = Tidegate(**both)
 
-    story.tidegate(At("planned", lambda: told.append(other.run(check=False)))).run()
+    story.tidegate(At("planned", lambda: reports.append(other.run(check=False)))).run()
 
-    assert [table for table, _ in told[0].failures] == ["trades"]
-    assert steps(told[0]) == ["change schema ", f"land {FRIDAY}", f"load {FRIDAY}"]
+    assert [table for table, _ in reports[0].failures] == ["trades"]
+    assert steps(reports[0]) == ["change schema ", f"extract {FRIDAY}", f"load {FRIDAY}"]
     assert_same_rows(story.rows_in_target(), story.rows_in_source())
 
 
-def test_two_first_runs_may_make_the_ledger_at_the_same_time(story: Story):
+def test_concurrent_first_runs_create_one_ledger(story: Story):
+    """When two first runs of different tables start at once, both create the ledger safely."""
     story.in_source("CREATE TABLE fees (cob integer, fee numeric); INSERT INTO fees VALUES (20240105, 1.5)")
     other = {**story.configuration(), "tables": {"fees": {"kind": "partition", "partition_column": "cob"}}}
     projects = [story.tidegate(), Tidegate(**{**other, "spark": story.spark})]
@@ -96,7 +100,8 @@ def other(story: Story, postgres: EmbeddedPostgres) -> Iterator[Story]:
     postgres.drop_database(name)
 
 
-def test_what_one_target_extracted_the_other_only_loads(story: Story, other: Story):
+def test_second_target_loads_from_the_shared_lake(story: Story, other: Story):
+    """When two targets share a lake, the second one loads the files that the first one extracted."""
     story.run()
 
     report = other.run()
@@ -106,7 +111,8 @@ def test_what_one_target_extracted_the_other_only_loads(story: Story, other: Sto
     other.assert_in_step(*FIVE_DAYS)
 
 
-def test_two_targets_may_fill_the_lake_at_the_same_time(story: Story, other: Story):
+def test_two_targets_can_fill_one_lake_at_once(story: Story, other: Story):
+    """When two targets with one lake run at the same time, both end equal to the source."""
     with ThreadPoolExecutor(2) as both:
         reports = list(both.map(Story.run, (story, other)))
 
@@ -115,7 +121,9 @@ def test_two_targets_may_fill_the_lake_at_the_same_time(story: Story, other: Sto
     other.assert_in_step(*FIVE_DAYS)
 
 
-def test_a_day_restated_between_both_runs_ends_in_its_newest_state_everywhere(story: Story, other: Story):
+def test_restatement_between_two_runs_reaches_both(story: Story, other: Story):
+    """When a day is restated between the runs of two targets, both end with its newest rows."""
+
     def overtake() -> None:
         story.restate(FRIDAY)
         other.run()
@@ -126,25 +134,26 @@ def test_a_day_restated_between_both_runs_ends_in_its_newest_state_everywhere(st
     other.assert_in_step(*FIVE_DAYS)
 
 
-def test_rows_of_an_older_snapshot_never_replace_newer_ones_in_the_lake(story: Story, other: Story):
-    """The first run's tasks start late: they read after the other run did, but on a snapshot from before the change."""
+def test_older_snapshot_never_replaces_newer_files(story: Story, other: Story):
+    """The first run's tasks start after the other run but read an older snapshot. They do not overwrite its newer
+    file."""
 
     def overtake() -> None:
         story.restate(FRIDAY)
         other.run()
 
-    story.tidegate(listener=Before("land", overtake)).run()
+    story.tidegate(listener=Before("extract", overtake)).run()
 
     assert_same_rows(story.rows_in_lake(FRIDAY), story.rows_in_source(FRIDAY))
     story.assert_in_step(*FIVE_DAYS)
     other.assert_in_step(*FIVE_DAYS)
 
 
-# A run that lost its lock and does not know it
+# A run that lost its lock without noticing
 
 
 def cut_off(story: Story) -> None:
-    """The server ends the connection that holds the lock, as a firewall would."""
+    """Close the connection that holds the lock, as a firewall could."""
     with Witness(story.target) as target:
         target.ask(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
@@ -152,7 +161,9 @@ def cut_off(story: Story) -> None:
         )
 
 
-def test_tasks_of_a_run_that_was_overtaken_load_nothing(story: Story):
+def test_overtaken_run_loads_nothing(story: Story):
+    """When a run loses its lock and another run loads the table, the tasks of the first one load nothing."""
+
     def overtake() -> None:
         cut_off(story)
         story.restate(FRIDAY)
@@ -168,8 +179,8 @@ def test_tasks_of_a_run_that_was_overtaken_load_nothing(story: Story):
     story.assert_in_step(*FIVE_DAYS, SATURDAY)
 
 
-def test_the_run_that_took_over_wins_over_tasks_that_finish_late(story: Story):
-    """The old run loads Friday as it was, after the new one has planned to load it as it is."""
+def test_newer_run_wins_over_late_tasks(story: Story):
+    """The old run loads Friday's former rows after the new run planned to load its current rows. The new rows win."""
     story.settings |= {"initial_load_count": 1, "restatement_column": "load_id"}
     cut, planned, loaded = Event(), Event(), Event()
 

@@ -1,4 +1,4 @@
-"""A benchmark that called a wrong result fast would be worse than none."""
+"""The benchmark compares results correctly and never ranks a wrong result first."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def table(**instead: str | None) -> pa.Table:
     return pa.table({name: pa.array([cell], pa.string()) for name, cell in {**ROW, **instead}.items()})
 
 
-def test_equal_cells_are_equal_however_they_are_spelled():
+def test_equal_cells_in_other_spellings_are_equal():
+    """Cells with different spellings of one value, such as `f` and `0`, are equal."""
     other = table(is_open="0", rate="0.00000100", traded_at="2024-08-01 00:00:01.000001")
     assert truth.difference(table(), other) == ""
 
@@ -51,12 +52,14 @@ def test_equal_cells_are_equal_however_they_are_spelled():
         {"id": None},
     ],
 )
-def test_one_cell_that_differs_is_found(instead: dict[str, str | None]):
+def test_differing_cell_is_found(instead: dict[str, str | None]):
+    """One differing cell is reported with its column."""
     (name,) = instead
     assert truth.difference(table(), table(**instead)).startswith(f"1 cells of {name}: ")
 
 
-def test_a_row_too_few_is_found():
+def test_missing_row_is_found():
+    """A missing row is reported with both counts."""
     assert truth.difference(table(), table().slice(1)) == "0 rows of 1"
 
 
@@ -65,7 +68,8 @@ def test_a_row_too_few_is_found():
     [(b"1,a", ""), (b"1,b", "1 cells of note: "), (None, "1 cells of note: ")],
     ids=["spelled alike", "spelled otherwise", "not spelled"],
 )
-def test_cells_that_are_spelled_alike_are_not_read(spelled: bytes | None, told: str):
+def test_equal_bytes_skip_the_comparison(spelled: bytes | None, told: str):
+    """When the raw bytes of both sides are equal, cells are not compared. Otherwise they are."""
     expected = truth.Cells(lambda: pa.table({"note": ["a"]}), b"1,a")
     found = truth.Cells(lambda: pa.table({"note": ["b"]}), spelled)
     assert truth.unlike(expected, found).startswith(told)
@@ -73,7 +77,8 @@ def test_cells_that_are_spelled_alike_are_not_read(spelled: bytes | None, told: 
 
 
 @pytest.mark.parametrize("amount", [ROW["amount"], "0.000000000000000000"], ids=["some", "zero"])
-def test_cells_of_a_file_are_spelled_as_the_server_spells_them(tmp_path: Path, amount: str):
+def test_file_cells_match_the_server_spelling(tmp_path: Path, amount: str):
+    """Cells of a Parquet file equal the same cells as the server spells them."""
     import datetime
     from decimal import Decimal
 
@@ -93,7 +98,8 @@ def test_cells_of_a_file_are_spelled_as_the_server_spells_them(tmp_path: Path, a
     assert truth.difference(table(amount=amount), truth.of_files(tmp_path, TRADES)) == ""
 
 
-def test_a_wrong_result_is_shown_as_wrong_and_never_first():
+def test_wrong_result_is_marked_and_never_first():
+    """A wrong result is marked as wrong and ranked after slower correct ones."""
     right, wrong = Series("tidegate"), Series("swift", wrong="999 rows of 1,000")
     right.runs.append(Measured(2.0, 1.0, 0, {}))
     wrong.runs.append(Measured(1.0, 1.0, 0, {}))
@@ -106,7 +112,8 @@ def test_a_wrong_result_is_shown_as_wrong_and_never_first():
     assert "(wrong)" in report.as_chart(results)
 
 
-def test_a_process_is_measured_with_what_it_started():
+def test_child_processes_are_measured():
+    """Memory and output of a process include the processes that it starts."""
     inner = "import time; held = bytearray(80_000_000); time.sleep(0.5)"
     outer = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {inner!r}]); print('{{\"seconds\": 1}}')"
     measured = run([sys.executable, "-c", outer], timeout=30)
@@ -114,14 +121,16 @@ def test_a_process_is_measured_with_what_it_started():
     assert measured.facts == {"seconds": 1}
 
 
-def test_a_process_that_fails_or_takes_too_long_says_so():
+def test_failed_or_slow_process_is_reported():
+    """A process that fails or exceeds its timeout raises `Failed` with the reason."""
     with pytest.raises(Failed, match="no such thing"):
         run([sys.executable, "-c", "raise SystemExit('no such thing')"], timeout=30)
     with pytest.raises(Failed, match="too long"):
         run([sys.executable, "-c", "import time; time.sleep(60)"], timeout=0.5)
 
 
-def test_every_case_has_a_name_of_its_own():
+def test_case_names_are_unique():
+    """Every benchmark case has a unique name."""
     names = [case.name for case in cases.long()]
     assert len(names) == len(set(names))
 
@@ -132,7 +141,8 @@ def measured(case: str, seconds: float, *, name: str = "tidegate", mib: int = 1,
     return {"case": case, "title": case, "contenders": [one]}
 
 
-def test_what_was_measured_before_stays_until_it_is_measured_again():
+def test_earlier_results_stay_until_measured_again():
+    """New results replace those of the same case, and the other cases stay in order."""
     names = ["start", "extract-1m", "extract-5m"]
     before = [measured("extract-1m", 2), measured("extract-5m", 9)]
     found = report.among(measured("extract-1m", 3), before, names)
@@ -144,7 +154,8 @@ def test_what_was_measured_before_stays_until_it_is_measured_again():
     ]
 
 
-def test_growth_is_told_of_whoever_did_both_right():
+def test_growth_is_reported_for_correct_results():
+    """Growth is reported for contenders that were correct in both sizes."""
     some = [measured("extract-1m", 2), measured("extract-5m", 9), measured("load-1m", 1)]
     some += [measured("memory-1m", 1, mib=800), measured("memory-20m", 20, mib=880)]
     assert report.growth(some) == [
@@ -154,6 +165,7 @@ def test_growth_is_told_of_whoever_did_both_right():
     assert report.growth([measured("extract-1m", 2), measured("extract-5m", 9, wrong="rounded")]) == []
 
 
-def test_growth_speaks_of_cases_that_there_are():
+def test_growth_uses_existing_cases():
+    """Every case that the growth report names exists."""
     names = {case.name for case in cases.long()}
     assert {name for _, _, *both in report._GROWTH for name in both} <= names

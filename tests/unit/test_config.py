@@ -1,4 +1,4 @@
-"""From `tidegate.yml`, or the same settings in Python, to a project; and what is said when that fails."""
+"""Read `tidegate.yml`, or the same settings in Python, into a project; and the errors of that."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from tidegate.config import PartitionTable, Project, Retain, Table, Values, load_project, reading
+from tidegate.changes.partition import PartitionSettings, Values
+from tidegate.config import Project, Retain, TableSettings, load_project, reading
+from tidegate.config.tables import setting_names, table_model
 from tidegate.errors import ConfigError, TidegateError, Unsupported
+from tidegate.loads.replace_partition import ReplacePartitionSettings
 from tidegate.model.connection import Connection
 from tidegate.model.names import TableName
 
@@ -95,7 +98,7 @@ def mapping(**changes: object) -> dict[str, object]:
     return {**whole, "tables": {"daily": {"kind": "partition", "partition_column": "COBID"}}, **changes}
 
 
-def table(**settings: object) -> Table:
+def table(**settings: object) -> TableSettings:
     tables = {"daily": {"kind": "partition", "partition_column": "COBID", **settings}}
     return Project.from_mapping(mapping(tables=tables), environ=ENVIRON).tables["daily"]
 
@@ -116,9 +119,13 @@ def test_a_short_file_has_every_default(load, tmp_path):
 def test_a_short_table_has_every_default():
     made = table()
 
-    assert {name: getattr(made, name) for name in PartitionTable.model_fields} == {
+    assert isinstance(made, PartitionSettings)
+    assert isinstance(made, ReplacePartitionSettings)
+    assert {name: getattr(made, name) for name in type(made).model_fields} == {
         "name": "daily",
         "kind": "partition",
+        "changes": None,
+        "load": None,
         "partition_column": "COBID",
         "source_table": TableName("", "daily"),
         "target_table": TableName("", "daily"),
@@ -205,10 +212,120 @@ def test_an_unknown_key_names_the_nearest_right_one(refused):
     assert str(error) == (
         "tidegate.yml:7: `partiton_column` is not a setting of tables.daily_transactions.\n"
         "Nothing was read or written.\n"
-        "Did you mean `partition_column`? Settings here: batch_bytes, batch_rows, columns, hold_back, "
-        "initial_load_count, keys, kind, look_back, max_apply_rows, on_target_change, partition_column, proof, "
+        "Did you mean `partition_column`? Settings here: batch_bytes, batch_rows, changes, columns, hold_back, "
+        "initial_load_count, keys, kind, load, look_back, max_apply_rows, on_target_change, partition_column, proof, "
         "ready_query, restatement, restatement_column, retain, source_table, target_table, values."
     )
+
+
+# Changes and loads
+
+
+@pytest.mark.parametrize(
+    ("setting", "happened", "remedy"),
+    [
+        (
+            "changes: magic",
+            "`magic` is not among the changes that are installed here.",
+            "Installed: content_hash, cursor, partition",
+        ),
+        (
+            "load: magic",
+            "`magic` is not among the loads that are installed here.",
+            "Installed: merge, replace, replace_partition, scd2",
+        ),
+        ("load: scd2", "`load: scd2` does not fit `changes: partition`.", "Loads that fit: replace_partition."),
+        (
+            "changes: cursor",
+            "`load: replace_partition` does not fit `changes: cursor`.",
+            "Loads that fit: scd2.",
+        ),
+        (
+            "changes: content_hash, load: scd2",
+            "`load: scd2` does not fit `changes: content_hash`.",
+            "Loads that fit: merge, replace.",
+        ),
+    ],
+)
+def test_change_or_load_that_does_not_fit_is_refused(refused, setting: str, happened: str, remedy: str):
+    """The error names the line, and what is installed or fits."""
+    error = refused(own(setting), Unsupported)
+    assert error.happened == f"tidegate.yml:5: {happened}"
+    assert error.remedy.startswith(remedy)
+
+
+def test_unknown_change_names_its_own_line(refused):
+    """The error names the line of `changes`, also when the table has a `load`."""
+    text = f"{HEAD}tables:\n  daily:\n    kind: static\n    changes: magic\n    load: replace\n"
+    assert refused(text, Unsupported).happened.startswith("tidegate.yml:7: `magic` is not among the changes")
+
+
+def test_settings_are_those_of_change_and_load(load, refused):
+    """A table has the settings of its own change and load. Those of another load are unknown to it."""
+    text = f"{HEAD}tables:\n  rates: {{kind: static, load: replace, hash_columns: [rate]}}\n"
+    rates = load(text).tables["rates"]
+
+    assert (rates.change_name, rates.load_name, rates.hash_columns) == ("content_hash", "replace", ("rate",))
+    error = refused(text.replace("hash_columns: [rate]", "allow_deletes: true"))
+    assert error.happened == "tidegate.yml:5: `allow_deletes` is not a setting of tables.rates."
+
+
+def test_defaults_may_hold_settings_of_every_table(load):
+    """A default counts for the tables whose change or load has this setting, and for no other."""
+    text = f"{HEAD}defaults: {{proof: count, allow_deletes: true}}\n{TABLES}  rates: {{kind: static}}\n"
+    daily, rates = load(text).tables.values()
+
+    assert (daily.proof, rates.allow_deletes) == ("count", True)
+    assert not hasattr(daily, "allow_deletes")
+    assert not hasattr(rates, "proof")
+
+
+def test_setting_names_are_those_of_all_parts():
+    """The names come from what every table has, from every change and from every load."""
+    names = {"retain", "partition_column", "cursor_column", "hash_columns", "proof", "merge_strategy", "business_keys"}
+    assert names <= setting_names()
+    assert "name" not in setting_names()
+
+
+@pytest.mark.parametrize("kind", ["partition", "scd2", "static"])
+def test_every_kind_may_keep_fewer_entries_in_the_lake(load, kind: str):
+    """`retain: {lake: N}` is a setting of every kind of table."""
+    column = ", partition_column: COBID" if kind == "partition" else ""
+    made = load(f"{HEAD}tables:\n  daily: {{kind: {kind}, retain: {{lake: 3}}{column}}}\n").tables["daily"]
+    assert made.retain == Retain(lake=3)
+
+
+# Former names
+
+
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        ("mark_column: LastModified", "`mark_column` is now called `cursor_column`."),
+        ("latest_value: Y", "`latest_value` is now called `current_value`."),
+        ("outside: [valid_to]", "`outside` is now called `ignore_columns`."),
+        ("versions: made", "`versions: made` is now called `history: generate`."),
+        ("versions: source", "`versions: source` is now called `history: source`."),
+        ("versions: mine", "`versions` is now called `history`."),
+    ],
+)
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{HEAD}tables:\n  customers: {{kind: scd2, OLD}}\n",
+        f"{HEAD}defaults:\n  OLD\ntables: {{customers: {{kind: scd2}}}}\n",
+    ],
+    ids=["in a table", "in the defaults"],
+)
+def test_former_name_of_a_setting_gives_the_name_now(refused, text: str, before: str, now: str):
+    error = refused(text.replace("OLD", before))
+    assert (error.happened, error.remedy) == (f"tidegate.yml:5: {now}", "Rename it.")
+
+
+def test_former_name_elsewhere_is_an_unknown_key(refused):
+    """A partition table never had `mark_column`."""
+    error = refused(own("mark_column: x"))
+    assert error.happened == "tidegate.yml:5: `mark_column` is not a setting of tables.daily."
 
 
 @pytest.mark.parametrize(
@@ -302,7 +419,7 @@ def test_an_unknown_key_names_the_nearest_right_one(refused):
         ),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_told_with_its_line(refused, text, happened, remedy):
+def test_error_names_the_line(refused, text, happened, remedy):
     error = refused(text)
 
     assert error.happened.startswith(f"tidegate.yml:{happened}")
@@ -335,7 +452,7 @@ def test_what_is_wrong_is_told_with_its_line(refused, text, happened, remedy):
         (top("lake: x"), "tidegate.yml:4: `lake` is there twice, first on line 3."),
     ],
 )  # fmt: skip
-def test_a_file_that_is_no_settings_is_told_with_its_line(refused, text, happened):
+def test_file_without_settings_names_the_line(refused, text, happened):
     assert refused(text).happened.startswith(happened)
 
 
@@ -347,7 +464,7 @@ def test_a_file_that_is_no_settings_is_told_with_its_line(refused, text, happene
         (lake("{path: 'hdfs://n/x'}"), "3: `lake.path` starts with `hdfs:`. Only"),
         (
             lake("{format: iceberg, path: x}"),
-            "3: `lake.format` asks for `iceberg`: only `parquet` is available so far.",
+            "3: `lake.format` asks for `iceberg`, which is not installed; installed: `parquet`.",
         ),
         (kind("incremental"), "5: `tables.daily.kind` is `incremental`, whi"),
         (source("redshift://h/db"), "1: `source` is for Amazon Redshift, which is not available yet"),
@@ -357,7 +474,7 @@ def test_what_is_yet_to_come_is_refused_by_name(refused, text, happened):
     assert refused(text, Unsupported).happened.startswith(f"tidegate.yml:{happened}")
 
 
-def test_all_places_are_listed_in_the_order_of_the_file(refused):
+def test_error_lists_problems_in_order_of_lines(refused):
     table = TABLES.replace("}", ", look_back: -1, proof: x}")
     error = refused(HEAD.replace("UAT", "NO") + "lakes: x\n" + table)
 
@@ -365,14 +482,14 @@ def test_all_places_are_listed_in_the_order_of_the_file(refused):
         "tidegate.yml:2: `target` needs the environment variable NO_URL, which is not set. "
         "Export NO_URL, or write `${NO_URL:-default}`. A `.env` file is not read.\n"
         "tidegate.yml:4: `lakes` is not a setting of the project. Did you mean `lake`?\n"
-        "tidegate.yml:6: `tables.daily.look_back` must be 0 or more; it is `-1`. Correct the value.\n"
         "tidegate.yml:6: `tables.daily.proof` must be `hash` or `count`; it is `x`. Correct the value.\n"
+        "tidegate.yml:6: `tables.daily.look_back` must be 0 or more; it is `-1`. Correct the value.\n"
         "Nothing was read or written.\n"
         "Correct these 4 places."
     )
 
 
-def test_of_many_places_the_first_five_are_listed(refused):
+def test_error_lists_the_first_five_problems(refused):
     error = refused(HEAD + TABLES + "".join(f"key{number}: x\n" for number in range(8)))
 
     assert error.happened.count("is not a setting of the project") == 5
@@ -380,7 +497,7 @@ def test_of_many_places_the_first_five_are_listed(refused):
     assert error.remedy == "Correct these 8 places."
 
 
-def test_a_mistake_in_a_default_is_told_once_where_it_stands(refused):
+def test_error_in_a_default_is_reported_once(refused):
     two_tables = TABLES + "  other: {kind: partition, partition_column: c}\n"
 
     assert refused(HEAD + "batch_rows: 0\n" + two_tables).happened.count("\n") == 0
@@ -392,7 +509,7 @@ def test_a_missing_file_suggests_init(tmp_path):
         load_project(tmp_path / "tidegate.yml")
 
     assert str(refusal.value) == (
-        f"{tmp_path}/tidegate.yml is not there.\n"
+        f"{tmp_path}/tidegate.yml does not exist.\n"
         "Nothing was read or written.\n"
         "Run `tidegate init` to write it, or go to the folder that has it."
     )
@@ -403,7 +520,7 @@ def test_a_folder_is_no_file(tmp_path):
         load_project(tmp_path)
 
 
-def test_anchors_and_merges_work_and_lines_point_at_what_wins(load, refused):
+def test_anchors_and_merges_keep_the_right_lines(load, refused):
     text = HEAD + (
         "tables:\n"
         "  a: &a {kind: partition, partition_column: c, look_back: 1}\n"
@@ -546,7 +663,7 @@ def test_table_names_that_are_refused(text):
         table(source_table=text)
 
 
-def test_python_settings_are_refused_in_the_same_words_without_a_line():
+def test_settings_in_python_give_the_same_errors_without_line():
     with pytest.raises(ConfigError) as refusal:
         table(partiton_column="COBID")
 
@@ -577,7 +694,7 @@ def test_the_project_hides_secrets_and_knows_them():
     assert project.redactor().redact("hunter2 hunter3 hunter4 4050") == "*** *** *** 4050"
 
 
-def test_settings_are_frozen_and_travel():
+def test_settings_are_frozen_and_can_be_pickled():
     project = Project.from_mapping(mapping(), environ=ENVIRON)
 
     with pytest.raises(ValidationError):
@@ -586,6 +703,6 @@ def test_settings_are_frozen_and_travel():
 
 
 def test_a_table_can_be_made_without_a_file():
-    made = PartitionTable(name="daily", partition_column="COBID")
+    made = table_model("partition")(name="daily", kind="partition", partition_column="COBID")
 
     assert made == table()

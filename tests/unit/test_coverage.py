@@ -7,43 +7,44 @@ from typing import Any
 
 import pytest
 
-from tidegate.changes.mark import MarkEvidence
+from tidegate.changes.cursor import coverage as cursor_coverage
+from tidegate.changes.cursor.plan import CursorState
+from tidegate.changes.partition import coverage as partition_coverage
 from tidegate.cli.output import _summary
-from tidegate.config.tables import PartitionTable, Scd2Table
+from tidegate.config.tables import table_model
 from tidegate.model.coverage import Coverage, Outside
-from tidegate.model.evidence import LedgerEntry, PartitionEvidence, SourceValue
 from tidegate.model.names import TableName
 from tidegate.model.report import Finding, RunReport
 from tidegate.model.scope import Scope
-from tidegate.model.values import Kind, Value
+from tidegate.model.state import LedgerEntry, SourceValue, TableState
+from tidegate.model.values import Value, ValueKind
 from tidegate.reports.facts import _verdict
-from tidegate.runs.kinds.partition import covering as of_values
-from tidegate.runs.kinds.scd2 import covering as of_versions
 
 NOTHING = "the source has rows and the target has none: nothing is copied"
 
 
 def day(number: int) -> Value:
-    return Value.of(number, Kind.INTEGER)
+    return Value.of(number, ValueKind.INTEGER)
 
 
-def table(**settings: Any) -> PartitionTable:
+def table(**settings: Any) -> Any:
     name = TableName("", "trades")
-    return PartitionTable(name="trades", source_table=name, target_table=name, partition_column="cob", **settings)
+    names = {"name": "trades", "source_table": name, "target_table": name}
+    return table_model("partition")(**names, kind="partition", partition_column="cob", **settings)
 
 
-def seen(first: int, last: int, loaded_from: int, **facts: Any) -> PartitionEvidence:
+def seen(first: int, last: int, loaded_from: int, **facts: Any) -> TableState:
     """The source has days from first to last; those from `loaded_from` on are loaded."""
     loaded = [day(number) for number in range(loaded_from, last + 1)]
     entry = LedgerEntry(1, "loaded", 10, "")
-    evidence = PartitionEvidence(
+    state = TableState(
         source={day(number): SourceValue() for number in range(first, last + 1)},
         lake={},
         target=dict.fromkeys(loaded, 10),
         ledger=dict.fromkeys(loaded, entry),
         scope=Scope(day(loaded_from)),
     )
-    return replace(evidence, **facts)
+    return replace(state, **facts)
 
 
 def said(coverage: Coverage) -> list[str]:
@@ -55,38 +56,38 @@ ADOPTED = {day(number): LedgerEntry(1, "adopted", 10, "") for number in range(3,
 
 
 @pytest.mark.parametrize(
-    ("evidence", "scope", "settings", "expected"),
+    ("state", "scope", "settings", "expected"),
     [
         (seen(1, 5, 1), Scope(day(1)), {}, []),
-        (seen(1, 365, 356), Scope(day(356)), {}, ["note: 355 of 365 values stay outside (initial_load_count: 10)"]),
-        (seen(1, 5, 3, ledger=ADOPTED), Scope(day(3)), {}, ["note: 2 of 5 values stay outside (adopt: from 3 on)"]),
+        (seen(1, 365, 356), Scope(day(356)), {}, ["note: 355 of 365 values are not in scope (initial_load_count: 10)"]),
+        (seen(1, 5, 3, ledger=ADOPTED), Scope(day(3)), {}, ["note: 2 of 5 values are not in scope (adopt: from 3 on)"]),
         (
             seen(1, 5, 3),
             Scope(None, ((day(3), day(5)),)),
             {},
-            ["note: 2 of 5 values stay outside (backfill: only its values are in scope)"],
+            ["note: 2 of 5 values are not in scope (backfill: only its values are in scope)"],
         ),
-        (seen(1, 5, 1, excluded=2), Scope(day(1)), {}, ["note: 2 of 7 values stay outside (values)"]),
+        (seen(1, 5, 1, excluded=2), Scope(day(1)), {}, ["note: 2 of 7 values are not in scope (values)"]),
         (
             seen(1, 5, 3),
             FORGOTTEN,
             {},
             [
-                "note: 2 of 5 values stay outside (initial_load_count: 10)",
-                "note: 1 of 5 values stay outside (forget)",
+                "note: 2 of 5 values are not in scope (initial_load_count: 10)",
+                "note: 1 of 5 values are not in scope (forget)",
             ],
         ),
         (
             seen(1, 5, 1),
             Scope(day(1)),
             {"retain": {"target": 2}},
-            ["note: 3 of 5 values stay outside (retain: {target: 2})"],
+            ["note: 3 of 5 values are not in scope (retain: {target: 2})"],
         ),
         (
             seen(1, 2, 1, target={day(number): 1 for number in (0, 1, 2, 7, 8, 9)}),
             Scope(day(1)),
             {},
-            ["note: the target has more than the scope and the source account for, 4 values: 0, 7, 8, ..."],
+            ["note: only in the target, outside of the scope: 4 values (0, 7, 8, ...)"],
         ),
         (
             seen(1, 2, 1, nulls=1),
@@ -101,7 +102,7 @@ ADOPTED = {day(number): LedgerEntry(1, "adopted", 10, "") for number in range(3,
             seen(1, 2, 1, nulls=1234),
             Scope(day(1)),
             {"values": {"nulls": "exclude"}},
-            ["note: 1,234 rows without a partition value stay outside (values: {nulls: exclude})"],
+            ["note: 1,234 rows without a partition value are excluded (values: {nulls: exclude})"],
         ),
         (seen(1, 2, 1, target={}), Scope(day(1)), {}, [f"warning: {NOTHING}"]),
         (seen(1, 2, 1, ready=frozenset()), Scope(), {}, []),
@@ -109,13 +110,13 @@ ADOPTED = {day(number): LedgerEntry(1, "adopted", 10, "") for number in range(3,
     ],
 )
 def test_what_verify_says_of_values_outside(
-    evidence: PartitionEvidence, scope: Scope, settings: dict[str, Any], expected: list[str]
+    state: TableState, scope: Scope, settings: dict[str, Any], expected: list[str]
 ):
-    assert said(of_values.coverage_of(table(**settings), evidence, scope)) == expected
+    assert said(partition_coverage.coverage_of(table(**settings), state, scope)) == expected
 
 
 def test_a_plan_warns_of_rows_without_a_value():
-    (notice,) = of_values.coverage_of(table(), seen(1, 2, 1, nulls=1234), Scope(day(1))).notices()
+    (notice,) = partition_coverage.coverage_of(table(), seen(1, 2, 1, nulls=1234), Scope(day(1))).notices()
     assert (notice.severity, notice.text) == ("warning", "1,234 rows have no partition value and are not copied")
 
 
@@ -124,25 +125,28 @@ def test_a_plan_warns_of_rows_without_a_value():
     [
         ({}, None, []),
         ({"older": 0, "in_source": 40}, 3, []),
-        ({"older": 12, "in_source": 40}, 3, ["note: 12 of 40 versions stay outside (initial_load_days: 30)"]),
-        ({}, 3, ["note: older versions stay outside (initial_load_days: 30)"]),
+        ({"older": 12, "in_source": 40}, 3, ["note: 12 of 40 versions are not in scope (initial_load_days: 30)"]),
+        ({}, 3, ["note: older versions are not in scope (initial_load_days: 30)"]),
         (
             {"nulls": 2},
             None,
-            ["error: 2 rows without a mark: never read; give them a mark in the source, or name another `mark_column`"],
+            [
+                "error: 2 rows without a cursor: never read; give them a cursor in the source, or name another"
+                " `cursor_column`"
+            ],
         ),
-        ({"held": None}, None, [f"warning: {NOTHING}"]),
-        ({"held": 0, "is_whole": True, "rows": 3}, None, [f"warning: {NOTHING}"]),
-        ({"held": 0, "is_whole": True, "rows": 0}, None, []),
+        ({"target_rows": None}, None, [f"warning: {NOTHING}"]),
+        ({"target_rows": 0, "is_whole": True, "rows": 3}, None, [f"warning: {NOTHING}"]),
+        ({"target_rows": 0, "is_whole": True, "rows": 0}, None, []),
     ],
 )
 def test_what_verify_says_of_versions_outside(facts: dict[str, Any], floor: int | None, expected: list[str]):
     name = TableName("", "clients")
-    settings = Scd2Table(name="clients", source_table=name, target_table=name)
-    known: dict[str, Any] = {"source": {}, "lake": {}, "target": {}, "ledger": {}, "newest": day(9), "held": 40}
-    evidence = MarkEvidence(**{**known, **facts})
+    settings: Any = table_model("scd2")(name="clients", kind="scd2", source_table=name, target_table=name)
+    known: dict[str, Any] = {"source": {}, "lake": {}, "target": {}, "ledger": {}, "newest": day(9), "target_rows": 40}
+    state = CursorState(**{**known, **facts})
     scope = Scope(None if floor is None else day(floor))
-    assert said(of_versions.coverage_of(settings, evidence, scope)) == expected
+    assert said(cursor_coverage.coverage_of(settings, state, scope)) == expected
 
 
 # The last line of `verify`, and the page
@@ -156,7 +160,7 @@ def report(outcome: str, coverage: Coverage, *more: Finding) -> RunReport:
 OUTSIDE = Coverage(total=365, outside=(Outside("initial_load_count: 10", 355),))
 UNCOVERED = Coverage(total=1, uncovered_rows=2, uncovered="2 rows have no value", remedy="correct them")
 UNLIKE = Finding("trades", "receipt", "equal counts, other content", "1")
-COUNTED = "(0 values, 0 rows in the target, 1.0 s)"
+COUNTED = "(0 values, 0 rows in the target, 1.0 s); no Spark"
 
 
 @pytest.mark.parametrize(
@@ -171,17 +175,18 @@ COUNTED = "(0 values, 0 rows in the target, 1.0 s)"
             report("equal", OUTSIDE),
             f"the target equals the source within its scope {COUNTED};"
             " outside of the scope: 355 of 365 values of trades (initial_load_count: 10)",
-            "within the declared scope. trades: 355 of 365 values stay outside (initial_load_count: 10).",
+            "within the declared scope. trades: 355 of 365 values are not in scope (initial_load_count: 10).",
         ),
         (
             report("differences", UNCOVERED),
-            "the target equals the source within its scope, but rows are missing that no rule leaves out"
-            f" {COUNTED}; outside of the scope: 2 rows of trades (no rule)",
-            "equal within the declared scope, but rows are missing in the target that no rule leaves out.",
+            "the target equals the source within its scope, but rows are missing that no setting excludes"
+            f" {COUNTED}; outside of the scope: 2 rows of trades (excluded by no setting)",
+            "equal within the declared scope, but rows are missing in the target that no setting excludes.",
         ),
         (
             report("differences", UNCOVERED, UNLIKE),
-            f"the target differs from the source {COUNTED}; outside of the scope: 2 rows of trades (no rule)",
+            f"the target differs from the source {COUNTED};"
+            " outside of the scope: 2 rows of trades (excluded by no setting)",
             "the target differs from the source.",
         ),
         (

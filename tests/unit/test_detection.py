@@ -1,4 +1,4 @@
-"""Detection and proposal: of which kind a shape is, what is said about it, and that the file loads with any name."""
+"""Detection and proposal: the kind of a table by its schema, the reasons, and a file that loads with any name."""
 
 from __future__ import annotations
 
@@ -15,62 +15,62 @@ from tidegate.config.project import Project
 from tidegate.config.reading import load_project
 from tidegate.databases.postgresql.dialect import PostgresqlDialect
 from tidegate.errors import ConfigError, DatabaseError
-from tidegate.model.columns import Column, Shape
+from tidegate.model.columns import Column, TableSchema
 from tidegate.model.names import TableName
-from tidegate.model.values import Kind
-from tidegate.ops.detection import MOST_STATIC_ROWS, Proposal, detect, telling_names
+from tidegate.model.values import ValueKind
+from tidegate.ops.detection import MOST_STATIC_ROWS, Proposal, column_names, detect
 from tidegate.ops.proposal import as_yaml, propose
 from tidegate.sql.text import Sql, render
 
 LARGE = 2_000_000
 ORDERED = {
-    "int16": Kind.INTEGER,
-    "int32": Kind.INTEGER,
-    "int64": Kind.INTEGER,
-    "decimal(8,0)": Kind.DECIMAL,
-    "decimal(18,2)": Kind.DECIMAL,
-    "date": Kind.DATE,
-    "timestamp": Kind.TIMESTAMP,
-    "timestamptz": Kind.TIMESTAMP,
-    "string": Kind.TEXT,
-    "bool": Kind.TEXT,
-    "binary": Kind.TEXT,
+    "int16": ValueKind.INTEGER,
+    "int32": ValueKind.INTEGER,
+    "int64": ValueKind.INTEGER,
+    "decimal(8,0)": ValueKind.DECIMAL,
+    "decimal(18,2)": ValueKind.DECIMAL,
+    "date": ValueKind.DATE,
+    "timestamp": ValueKind.TIMESTAMP,
+    "timestamptz": ValueKind.TIMESTAMP,
+    "string": ValueKind.TEXT,
+    "bool": ValueKind.TEXT,
+    "binary": ValueKind.TEXT,
 }
 
 
-def kind_of(column: Column) -> Kind | None:
-    return ORDERED.get(column.rests_as)
+def kind_of(column: Column) -> ValueKind | None:
+    return ORDERED.get(column.storage_type)
 
 
 def column(spelled: str) -> Column:
     """`name type`, with `?` when it is nullable, `!` when the server fills it in, `=t` for how its server calls it."""
-    name, rests_as, *facts = spelled.split()
-    declared = next((fact[1:] for fact in facts if fact[0] == "="), rests_as)
-    return Column(name, declared, rests_as, nullable="?" in facts, identity="!" in facts)
+    name, storage_type, *facts = spelled.split()
+    declared = next((fact[1:] for fact in facts if fact[0] == "="), storage_type)
+    return Column(name, declared, storage_type, nullable="?" in facts, identity="!" in facts)
 
 
-def shape(
+def schema(
     columns: str, key: str = "", unique: tuple[str, ...] = (), indexes: tuple[str, ...] = (), rows: int = LARGE
-) -> Shape:
-    return Shape(
+) -> TableSchema:
+    return TableSchema(
         TableName("public", "t"),
-        tuple(column(one) for one in columns.split(", ")),
+        tuple(column(spelled) for spelled in columns.split(", ")),
         primary_key=tuple(key.split()),
-        unique_keys=tuple(tuple(one.split()) for one in unique),
-        indexes=tuple(tuple(one.split()) for one in indexes),
+        unique_keys=tuple(tuple(key.split()) for key in unique),
+        indexes=tuple(tuple(index.split()) for index in indexes),
         row_estimate=rows,
     )
 
 
-def detected(found: Shape) -> Proposal:
+def detected(found: TableSchema) -> Proposal:
     return detect(found, kind_of)
 
 
-def written(found: Shape) -> dict[str, object]:
+def proposed_settings(found: TableSchema) -> dict[str, object]:
     return {setting.name: setting.value for setting in detected(found).settings if setting.value is not None}
 
 
-def said(found: Shape) -> list[str]:
+def reasons(found: TableSchema) -> list[str]:
     proposal = detected(found)
     return [*proposal.reasons, *(words for setting in proposal.settings for words in setting.why)]
 
@@ -121,24 +121,24 @@ def said(found: Shape) -> list[str]:
     ],
 )
 def test_kind(columns: str, key: str, rows: int, kind: str):
-    assert detected(shape(columns, key, rows=rows)).kind == kind
+    assert detected(schema(columns, key, rows=rows)).kind == kind
 
 
-def test_a_table_that_the_server_partitions_is_not_small_for_want_of_an_estimate():
-    found = replace(shape("id int64, booked date", "id", rows=0), partitioned_by="RANGE (booked)")
+def test_partitioned_table_without_estimate_is_not_small():
+    found = replace(schema("id int64, booked date", "id", rows=0), partitioned_by="RANGE (booked)")
     assert detected(found).kind == ""
-    assert "the server partitions it by RANGE (booked)" in said(found)
+    assert "the server partitions it by RANGE (booked)" in reasons(found)
 
 
 @pytest.mark.parametrize(
     ("found", "reason"),
     [
-        (replace(shape("COBID int32"), readable=False), "the login may see it, but not its rows"),
-        (replace(shape("COBID int32"), columns=()), "it has no columns"),
+        (replace(schema("COBID int32"), readable=False), "the login may see it, but not its rows"),
+        (replace(schema("COBID int32"), columns=()), "it has no columns"),
     ],
 )
-def test_what_cannot_be_read_is_not_proposed(found: Shape, reason: str):
-    assert (detected(found).kind, said(found)) == ("", [reason])
+def test_what_cannot_be_read_is_not_proposed(found: TableSchema, reason: str):
+    assert (detected(found).kind, reasons(found)) == ("", [reason])
 
 
 # Settings
@@ -148,83 +148,88 @@ def test_what_cannot_be_read_is_not_proposed(found: Shape, reason: str):
     ("found", "expected"),
     [
         (
-            shape("COBID int32, id int64, LoadId int64, amount decimal(18,2)", "COBID id"),
+            schema("COBID int32, id int64, LoadId int64, amount decimal(18,2)", "COBID id"),
             {"partition_column": "COBID", "restatement_column": "LoadId", "initial_load_count": 10},
         ),
         (
-            shape("COBID int32, a int64, b int64 ?, c int64, d int64", unique=("a b", "COBID c d", "COBID a")),
+            schema("COBID int32, a int64, b int64 ?, c int64, d int64", unique=("a b", "COBID c d", "COBID a")),
             {"partition_column": "COBID", "keys": ("COBID", "a"), "initial_load_count": 10},
         ),
         (
-            shape("customer_id int64, LastModified timestamp, IsLatest bool", "customer_id LastModified"),
+            schema("customer_id int64, LastModified timestamp, IsLatest bool", "customer_id LastModified"),
             {
                 "business_keys": ("customer_id",),
-                "mark_column": "LastModified",
+                "cursor_column": "LastModified",
                 "flag_column": "IsLatest",
                 "initial_load_days": 30,
             },
         ),
         (
-            shape("code string, version int32, LastModified timestamp, IsLatest bool", "code version"),
+            schema("code string, version int32, LastModified timestamp, IsLatest bool", "code version"),
             {
                 "business_keys": ("code",),
                 "version_key": ("code", "version"),
-                "mark_column": "LastModified",
+                "cursor_column": "LastModified",
                 "flag_column": "IsLatest",
                 "initial_load_days": 30,
             },
         ),
         (
-            shape(
+            schema(
                 "sk int64 !, country string, id int64, valid_from date, is_current bool",
                 "sk",
                 unique=("country id valid_from",),
             ),
             {
                 "business_keys": ("country", "id"),
-                "mark_column": "valid_from",
+                "cursor_column": "valid_from",
                 "flag_column": "is_current",
                 "initial_load_days": 30,
             },
         ),
         (
-            shape("sk int64 !, id int64, updated_at timestamp, is_current bool", "sk"),
+            schema("sk int64 !, id int64, updated_at timestamp, is_current bool", "sk"),
             {
                 "business_keys": (),
                 "version_key": ("sk",),
-                "mark_column": "updated_at",
+                "cursor_column": "updated_at",
                 "flag_column": "is_current",
                 "initial_load_days": 30,
             },
         ),
         (
-            shape("id int64, valid_from timestamp, valid_to timestamp ?", "id valid_from"),
-            {"business_keys": ("id",), "mark_column": "valid_from", "outside": ("valid_to",), "initial_load_days": 30},
+            schema("id int64, valid_from timestamp, valid_to timestamp ?", "id valid_from"),
+            {
+                "business_keys": ("id",),
+                "cursor_column": "valid_from",
+                "ignore_columns": ("valid_to",),
+                "initial_load_days": 30,
+            },
         ),
         # Whatever the key numbers, it names a row that is updated in place.
         (
-            shape("id int64, LastModified timestamp, IsLatest bool", "id"),
+            schema("id int64, LastModified timestamp, IsLatest bool", "id"),
             {
                 "business_keys": ("id",),
                 "version_key": ("id",),
-                "mark_column": "LastModified",
+                "cursor_column": "LastModified",
                 "flag_column": "IsLatest",
                 "initial_load_days": 30,
             },
         ),
         (
-            shape("code string, name string", "code", rows=180),
+            schema("code string, name string", "code", rows=180),
             {"primary_keys": ("code",), "merge_strategy": "upsert"},
         ),
         (
-            shape("id int64 ?, code string", unique=("id", "code"), rows=180),
+            schema("id int64 ?, code string", unique=("id", "code"), rows=180),
             {"primary_keys": ("code",), "merge_strategy": "upsert"},
         ),
-        (shape("code string ?", unique=("code",), rows=180), {"merge_strategy": "replace"}),
+        (schema("code string ?", unique=("code",), rows=180), {"merge_strategy": "replace"}),
     ],
 )
-def test_settings(found: Shape, expected: dict[str, object]):
-    assert written(found) == expected
+def test_settings(found: TableSchema, expected: dict[str, object]):
+    assert proposed_settings(found) == expected
 
 
 @pytest.mark.parametrize(
@@ -244,7 +249,9 @@ def test_settings(found: Shape, expected: dict[str, object]):
     ],
 )
 def test_restatement_column(others: str, column: str | None):
-    assert written(shape(f"COBID int32, {others}", "", indexes=("COBID",))).get("restatement_column") == column
+    assert (
+        proposed_settings(schema(f"COBID int32, {others}", "", indexes=("COBID",))).get("restatement_column") == column
+    )
 
 
 # Reasons and risks
@@ -253,137 +260,137 @@ def test_restatement_column(others: str, column: str | None):
 @pytest.mark.parametrize(
     ("found", "words"),
     [
-        (shape("COBID int32", rows=1_200), "estimated 1,200 rows"),
-        (shape("COBID int32", rows=0), "no row estimate (empty, or never analysed)"),
+        (schema("COBID int32", rows=1_200), "estimated 1,200 rows"),
+        (schema("COBID int32", rows=0), "no row estimate (empty, or never analysed)"),
         (
-            shape("COBID int32 =integer, id int64", "COBID id"),
+            schema("COBID int32 =integer, id int64", "COBID id"),
             "COBID (integer) is a usual name for a reporting day; an index starts with it",
         ),
-        (shape("COBID int32, id int64", "id COBID"), "risk: no index starts with COBID: planning scans the table"),
-        (shape("COBID int32 ?"), "risk: COBID is nullable: rows without it are counted and not copied"),
-        (shape("COBID timestamp"), "risk: COBID has a time of day: every time is a value of its own"),
-        (shape("COBID string"), "risk: COBID is text: the newest values are the last ones by spelling"),
-        (shape("period int32"), "period (int32) is a usual name for a day or period"),
-        (shape("AsOfDate date, COBID int32"), "chosen before AsOfDate, which would fit as well"),
-        (shape("COBID int32, updated_at timestamp, LoadId int64"), "chosen before updated_at, which would fit as well"),
-        (shape("COBID int32"), "risk: no column tells of restatements: only counts are watched"),
+        (schema("COBID int32, id int64", "id COBID"), "risk: no index starts with COBID: planning scans the table"),
+        (schema("COBID int32 ?"), "risk: COBID is nullable: rows without it are counted and not copied"),
+        (schema("COBID timestamp"), "risk: COBID has a time of day: each time becomes a partition value"),
+        (schema("COBID string"), "risk: COBID is text: the newest value is the last one in text order"),
+        (schema("period int32"), "period (int32) is a usual name for a day or period"),
+        (schema("AsOfDate date, COBID int32"), "chosen over AsOfDate, which also fits"),
+        (schema("COBID int32, updated_at timestamp, LoadId int64"), "chosen over updated_at, which also fits"),
+        (schema("COBID int32"), "risk: no column shows restatements: only row counts are compared"),
         (
-            shape("COBID int32, LoadId string =uuid"),
-            "risk: no column tells of restatements (LoadId is uuid, which need not grow): only counts are watched",
+            schema("COBID int32, LoadId string =uuid"),
+            "risk: no column shows restatements (LoadId is uuid, which need not grow): only row counts are compared",
         ),
         (
-            shape("COBID int32, LoadId int64 ?"),
-            "risk: LoadId is nullable: rows without it are watched by their count alone",
+            schema("COBID int32, LoadId int64 ?"),
+            "risk: LoadId is nullable: rows without it are only counted",
         ),
         (
-            shape("COBID int32, LastModified date"),
-            "risk: LastModified has no time of day: a second restatement on one day goes unseen",
+            schema("COBID int32, LastModified date"),
+            "risk: LastModified has no time of day: a second restatement on the same day is not noticed",
         ),
         (
-            shape("COBID int32, created_at timestamp"),
-            "risk: created_at moves when rows are inserted, not when they are updated",
+            schema("COBID int32, created_at timestamp"),
+            "risk: created_at changes when rows are inserted, not when they are updated",
         ),
         (
-            shape("COBID int32, LoadId int64", indexes=("COBID",)),
-            "risk: no index holds COBID and LoadId: planning reads rows of the look-back",
+            schema("COBID int32, LoadId int64", indexes=("COBID",)),
+            "risk: no index contains COBID and LoadId: planning reads the rows of the look-back",
         ),
-        (shape("COBID int32, id int64", "COBID id"), "keys: findings name a row by the primary key, COBID, id"),
-        (shape("COBID int32, id int64", unique=("COBID id",)), "no primary key: COBID, id is unique and never null"),
-        (shape("COBID int32, a int64, b int64", unique=("b", "a")), "chosen before b, a unique key as well"),
+        (schema("COBID int32, id int64", "COBID id"), "keys: findings name a row by the primary key, COBID, id"),
+        (schema("COBID int32, id int64", unique=("COBID id",)), "no primary key: COBID, id is unique and never null"),
+        (schema("COBID int32, a int64, b int64", unique=("b", "a")), "chosen over b, also a unique key"),
         (
-            shape("COBID int32, id int64 ?", unique=("COBID id",)),
+            schema("COBID int32, id int64 ?", unique=("COBID id",)),
             "the unique key COBID, id is not used: id is nullable",
         ),
         (
-            shape("COBID int32"),
+            schema("COBID int32"),
             "risk: no key: findings name a row by its first columns, which several rows may share",
         ),
         (
-            shape("COBID int32, LastModified timestamp, IsLatest bool"),
-            "it may be scd2 as well: mark LastModified, flag IsLatest; a reporting day is believed first",
+            schema("COBID int32, LastModified timestamp, IsLatest bool"),
+            "it could also be scd2: cursor LastModified, flag IsLatest; a reporting day takes precedence",
         ),
         (
-            shape("LoadDate date, LastModified timestamp, IsLatest bool"),
-            "LoadDate could partition it as well: signs of versions are believed first",
+            schema("LoadDate date, LastModified timestamp, IsLatest bool"),
+            "LoadDate could also partition it: signs of versions take precedence",
         ),
         (
-            shape("id int64, LastModified timestamp ?, IsLatest bool"),
-            "risk: LastModified is nullable: rows without it would never be seen",
+            schema("id int64, LastModified timestamp ?, IsLatest bool"),
+            "risk: LastModified is nullable: rows without it are never read",
         ),
         (
-            shape("id int64, LastModified timestamp, IsLatest bool", "id LastModified"),
+            schema("id int64, LastModified timestamp, IsLatest bool", "id LastModified"),
             "risk: no index starts with LastModified: every run scans the table",
         ),
         (
-            shape("id int64, modified_on date, IsLatest bool"),
+            schema("id int64, modified_on date, IsLatest bool"),
             "risk: modified_on has no time of day: the newest day is read again at every run",
         ),
         (
-            shape("id int64, valid_from timestamp, LastModified timestamp, IsLatest bool"),
-            "chosen before valid_from, which would fit as well",
+            schema("id int64, valid_from timestamp, LastModified timestamp, IsLatest bool"),
+            "chosen over valid_from, which also fits",
         ),
         (
-            shape("id int64, LastModified timestamp, IsLatest bool ?"),
-            "risk: IsLatest is nullable: null is neither latest nor superseded",
+            schema("id int64, LastModified timestamp, IsLatest bool ?"),
+            "risk: IsLatest is nullable: null is neither current nor superseded",
         ),
         (
-            shape("id int64, LastModified timestamp, IsLatest string"),
-            "risk: IsLatest is no truth value: which text means yes is not in the catalog",
+            schema("id int64, LastModified timestamp, IsLatest string"),
+            "risk: IsLatest is not a boolean: the catalog does not say which text means current",
         ),
         (
-            shape("id int64, LastModified timestamp, IsLatest bool", "id"),
-            "risk: id is unique by itself: either it holds no history, or id numbers the versions",
+            schema("id int64, LastModified timestamp, IsLatest bool", "id"),
+            "risk: id is unique by itself: either the table has no history, or id numbers the versions",
         ),
         (
-            shape("sk int64 !, LastModified timestamp, IsLatest bool", "sk"),
-            "risk: sk numbers the versions and no other key was found: fill in what names the entity",
+            schema("sk int64 !, LastModified timestamp, IsLatest bool", "sk"),
+            "risk: sk numbers the versions and no other key was found: fill in the columns that identify an entity",
         ),
         (
-            shape("id int64, LastModified timestamp, IsLatest bool"),
-            "risk: no key: fill in what names the entity",
+            schema("id int64, LastModified timestamp, IsLatest bool"),
+            "risk: no key: fill in the columns that identify an entity",
         ),
-        (shape("code string", "code", rows=1_200), "estimated 1,200 rows: read whole at each change"),
+        (schema("code string", "code", rows=1_200), "estimated 1,200 rows: compared as a whole"),
         (
-            shape("code string", "code", rows=0),
-            "no row estimate (empty, or never analysed), taken for small: read whole at each change",
+            schema("code string", "code", rows=0),
+            "no row estimate (empty, or never analysed), assumed to be small: compared as a whole",
         ),
-        (shape("code string", "code", rows=9), "risk: rows that the source deletes stay in the target"),
-        (shape("code string", rows=9), "risk: no key: a change replaces the whole table, and findings name no row"),
-        (shape("DateKey int32", "DateKey", rows=9), "DateKey is no partition column: one row per value"),
-        (shape("COBID float64", rows=9), "COBID is no partition column: type float64"),
+        (schema("code string", "code", rows=9), "risk: rows that the source deletes stay in the target"),
+        (schema("code string", rows=9), "risk: no key: a change replaces the whole table, and findings name no row"),
+        (schema("DateKey int32", "DateKey", rows=9), "DateKey is not a partition column: one row per value"),
+        (schema("COBID float64", rows=9), "COBID is not a partition column: type float64"),
         (
-            shape("id int64, IsLatest bool", "id", rows=9),
-            "IsLatest is a flag of versions, but no column tells when a row changed",
+            schema("id int64, IsLatest bool", "id", rows=9),
+            "IsLatest flags the current version, but no column has the time of change",
         ),
         (
-            shape("id int64, updated_at timestamp", "id"),
+            schema("id int64, updated_at timestamp", "id"),
             "updated_at and the key id would suit kind incremental, not in this version",
         ),
-        (shape("id int64"), "estimated 2,000,000 rows: taken for too large to be read whole at each change"),
+        (schema("id int64"), "estimated 2,000,000 rows: assumed too large to compare as a whole"),
     ],
 )
-def test_reasons_and_risks(found: Shape, words: str):
-    assert words in said(found)
+def test_reasons_and_risks(found: TableSchema, words: str):
+    assert words in reasons(found)
 
 
 @pytest.mark.parametrize(
     ("found", "column"),
     [
-        (shape("cob_id int32, COBID int32"), "cob_id"),
-        (shape("cob_id int32 ?, COBID int32"), "COBID"),
-        (shape("cob_id int32, COBID int32 ?", indexes=("COBID",)), "COBID"),
-        (shape("as_of_date date, reporting_date date ?", indexes=("as_of_date",)), "reporting_date"),
+        (schema("cob_id int32, COBID int32"), "cob_id"),
+        (schema("cob_id int32 ?, COBID int32"), "COBID"),
+        (schema("cob_id int32, COBID int32 ?", indexes=("COBID",)), "COBID"),
+        (schema("as_of_date date, reporting_date date ?", indexes=("as_of_date",)), "reporting_date"),
     ],
 )
-def test_ties_are_settled_by_name_then_index_then_nulls_then_place(found: Shape, column: str):
-    assert written(found)["partition_column"] == column
-    assert any(words.startswith("chosen before ") for words in said(found))
+def test_tie_is_decided_by_name_index_nulls_and_position(found: TableSchema, column: str):
+    assert proposed_settings(found)["partition_column"] == column
+    assert any(words.startswith("chosen over ") for words in reasons(found))
 
 
 def test_keys_do_not_depend_on_the_order_of_the_catalog():
-    one = shape("COBID int32, a int64, b int64", unique=("COBID b", "COBID a"))
-    other = shape("COBID int32, a int64, b int64", unique=("COBID a", "COBID b"))
-    assert detected(one) == detected(other)
+    first = schema("COBID int32, a int64, b int64", unique=("COBID b", "COBID a"))
+    second = schema("COBID int32, a int64, b int64", unique=("COBID a", "COBID b"))
+    assert detected(first) == detected(second)
 
 
 # The file
@@ -406,18 +413,24 @@ def uncommented(text: str) -> dict[str, dict[str, object]]:
 
 
 def test_the_file_as_a_user_reads_it():
-    trades = shape("COBID int32 =integer, id int64 =bigint, LoadId int64 =bigint", "COBID id", rows=1_200_000)
-    customers = shape(
+    trades = schema("COBID int32 =integer, id int64 =bigint, LoadId int64 =bigint", "COBID id", rows=1_200_000)
+    customers = schema(
         "id int64 =bigint, LastModified timestamp, IsLatest bool", "id LastModified", indexes=("LastModified",)
     )
-    currencies = shape("code string =char(3), name string =text", "code", rows=180)
-    events = shape("id int64 =bigint", "id")
-    prices = shape("sk int64 !, valid_from date, valid_to date ?, is_active bool", "sk", indexes=("valid_from",))
-    shapes = {"events": events, "currencies": currencies, "customers": customers, "prices": prices, "trades": trades}
-    found = [detected(replace(one, name=TableName("public", name))) for name, one in shapes.items()]
+    currencies = schema("code string =char(3), name string =text", "code", rows=180)
+    events = schema("id int64 =bigint", "id")
+    prices = schema("sk int64 !, valid_from date, valid_to date ?, is_active bool", "sk", indexes=("valid_from",))
+    table_schemas = {
+        "events": events,
+        "currencies": currencies,
+        "customers": customers,
+        "prices": prices,
+        "trades": trades,
+    }
+    found = [detected(replace(table, name=TableName("public", name))) for name, table in table_schemas.items()]
     assert file_of(*found) == (
         """\
-# Proposed by `tidegate init` from the catalog. Look at each table, then: tidegate plan
+# Proposed by `tidegate init` from the catalog. Check each table, then run: tidegate plan
 
 source: 'postgresql://prod/a'
 target: 'postgresql://uat/b'
@@ -430,88 +443,91 @@ tables:
     kind: partition
     # COBID (integer) is a usual name for a reporting day; an index starts with it
     partition_column: COBID
-    # LoadId (bigint) tells of a restatement even when the row count stays
-    # risk: no index holds COBID and LoadId: planning reads rows of the look-back
+    # LoadId (bigint) shows a restatement even when the row count is the same
+    # risk: no index contains COBID and LoadId: planning reads the rows of the look-back
     restatement_column: LoadId
     # keys: findings name a row by the primary key, COBID, id
     # the first run takes the newest ten values and sets the scope
     initial_load_count: 10
 
   customers:
-    # estimated 2,000,000 rows; mark LastModified, flag IsLatest
+    # estimated 2,000,000 rows; cursor LastModified, flag IsLatest
     kind: scd2
-    # id, LastModified is the primary key; without its version columns it names the entity
+    # id, LastModified is the primary key; without its version columns it identifies the entity
     business_keys: [id]
-    # LastModified (timestamp) tells when a version came
-    mark_column: LastModified
-    # IsLatest (bool) marks the version that holds
+    # LastModified (timestamp) is the time of change of a version
+    cursor_column: LastModified
+    # IsLatest (bool) flags the current version
     flag_column: IsLatest
     # risk: entities that did not change in these days are not in the first run; """
-        """`initial_load: latest+window` takes what holds of them
+        """`initial_load: latest+window` also takes their current versions
     initial_load_days: 30
 
   # prices:
-  #   # a comment until somebody fills in `business_keys`, what names an entity
-  #   # estimated 2,000,000 rows; mark valid_from, flag is_active, end valid_to
+  #   # a comment until you fill in `business_keys`, the columns that identify an entity
+  #   # estimated 2,000,000 rows; cursor valid_from, flag is_active, end valid_to
   #   kind: scd2
-  #   # risk: sk numbers the versions and no other key was found: fill in what names the entity
+  #   # risk: sk numbers the versions and no other key was found: fill in the columns that identify an entity
   #   business_keys: []
-  #   # the mark is no part of the key that names a version
+  #   # the cursor is not a part of the key that identifies a version
   #   version_key: [sk]
-  #   # valid_from (date) tells when a version came
+  #   # valid_from (date) is the time of change of a version
   #   # risk: valid_from has no time of day: the newest day is read again at every run
-  #   mark_column: valid_from
-  #   # is_active (bool) marks the version that holds
+  #   cursor_column: valid_from
+  #   # is_active (bool) flags the current version
   #   flag_column: is_active
-  #   # valid_to is written when a version is superseded: it is no part of what a version says
-  #   # risk: in the target valid_to stays as it was when the version was read
-  #   outside: [valid_to]
+  #   # valid_to is written when a version is superseded: it is not part of the content of a version
+  #   # risk: in the target valid_to keeps the value that it had when the version was read
+  #   ignore_columns: [valid_to]
   #   # risk: entities that did not change in these days are not in the first run; """
-        """`initial_load: latest+window` takes what holds of them
+        """`initial_load: latest+window` also takes their current versions
   #   initial_load_days: 30
 
   currencies:
-    # estimated 180 rows: read whole at each change
+    # estimated 180 rows: compared as a whole
     kind: static
     # code is the primary key
     primary_keys: [code]
     # risk: rows that the source deletes stay in the target
     merge_strategy: upsert
 
-  # events: not proposed; estimated 2,000,000 rows: taken for too large to be read whole at each change; """
-        """no partition column was recognised; no flag or validity of versions was recognised
+  # events: not proposed; estimated 2,000,000 rows: assumed too large to compare as a whole; """
+        """no partition column was recognised; no flag or end date of versions was recognised
 """
     )
 
 
-def test_a_file_without_a_table_that_runs_is_refused_for_that_alone(tmp_path):
-    text = file_of(detected(shape("code string", "code")))
+def test_file_without_a_complete_table_is_refused(tmp_path):
+    text = file_of(detected(schema("code string", "code")))
     with pytest.raises(ConfigError) as refusal:
         loaded(text, tmp_path)
     assert "`tables` is missing" in str(refusal.value)
-    assert "# No table can run as it stands here. An example of one that does:" in text
+    assert "# No table here can run yet. An example of one that can:" in text
 
 
 @pytest.mark.parametrize(
-    ("found", "lacks"),
+    ("found", "missing"),
     [
-        (shape("id int64, LastModified timestamp, IsLatest bool", "id LastModified"), ""),
-        (shape("id int64, LastModified timestamp, IsLatest bool"), "`business_keys`, what names an entity"),
+        (schema("id int64, LastModified timestamp, IsLatest bool", "id LastModified"), ""),
         (
-            shape("id int64, LastModified timestamp, IsLatest string", "id LastModified"),
-            "`latest_value` and `superseded_value`, what IsLatest says",
+            schema("id int64, LastModified timestamp, IsLatest bool"),
+            "`business_keys`, the columns that identify an entity",
+        ),
+        (
+            schema("id int64, LastModified timestamp, IsLatest string", "id LastModified"),
+            "`current_value` and `superseded_value`, the values of IsLatest",
         ),
     ],
 )
-def test_what_a_person_has_to_fill_in_stays_a_comment(found: Shape, lacks: str, tmp_path):
-    text = file_of(detected(found), detected(replace(shape("COBID int32"), name=TableName("public", "day"))))
-    assert set(loaded(text, tmp_path).tables) == ({"day"} if lacks else {"day", "t"})
-    assert (f"  #   # a comment until somebody fills in {lacks}\n" in text) == bool(lacks)
+def test_incomplete_table_is_a_comment(found: TableSchema, missing: str, tmp_path):
+    text = file_of(detected(found), detected(replace(schema("COBID int32"), name=TableName("public", "day"))))
+    assert set(loaded(text, tmp_path).tables) == ({"day"} if missing else {"day", "t"})
+    assert (f"  #   # a comment until you fill in {missing}\n" in text) == bool(missing)
 
 
-def test_a_comment_is_a_block_again_without_its_signs():
-    (block,) = uncommented(file_of(detected(shape("id int64, LastModified timestamp, IsLatest bool")))).values()
-    assert (block["kind"], block["business_keys"], block["mark_column"]) == ("scd2", [], "LastModified")
+def test_commented_table_without_hashes_is_a_table():
+    (block,) = uncommented(file_of(detected(schema("id int64, LastModified timestamp, IsLatest bool")))).values()
+    assert (block["kind"], block["business_keys"], block["cursor_column"]) == ("scd2", [], "LastModified")
 
 
 HOSTILE = [
@@ -579,15 +595,15 @@ def assert_survives(name: str, folder: Path) -> None:
     named = Column(name, f"type {name}", "int64", nullable=False)
     day = replace(column("COBID int32"), type=f"type {name}")
     moment, flag = column("LastModified timestamp"), column("IsLatest bool")
-    partition = replace(shape("COBID int32"), name=table, columns=(day, named), unique_keys=(("COBID", name),))
-    scd2 = Shape(TableName(f"{name} scd2", name), (named, moment, flag), primary_key=(name, "LastModified"))
-    static = Shape(TableName(f"{name} static", name), (named,), primary_key=(name,))
-    none = Shape(TableName(f"{name} none", name), (named,), row_estimate=LARGE, partitioned_by=name)
+    partition = replace(schema("COBID int32"), name=table, columns=(day, named), unique_keys=(("COBID", name),))
+    scd2 = TableSchema(TableName(f"{name} scd2", name), (named, moment, flag), primary_key=(name, "LastModified"))
+    static = TableSchema(TableName(f"{name} static", name), (named,), primary_key=(name,))
+    none = TableSchema(TableName(f"{name} none", name), (named,), row_estimate=LARGE, partitioned_by=name)
 
     project = loaded(file_of(*map(detected, (none, static, scd2, partition))), folder)
 
     days, versions, whole = project.tables.values()
-    assert [(one.source_table, one.target_table) for one in (days, versions, whole)] == [
+    assert [(table.source_table, table.target_table) for table in (days, versions, whole)] == [
         (found, found) for found in (table, scd2.name, static.name)
     ]
     assert (days.partition_column, days.keys) == ("COBID", ("COBID", name))
@@ -599,7 +615,7 @@ def test_a_hostile_name_survives(name: str, tmp_path):
     assert_survives(name, tmp_path)
 
 
-TELLING = {word for words in vars(telling_names).values() if isinstance(words, tuple) for word in words}
+KNOWN_NAMES = {word for words in vars(column_names).values() if isinstance(words, tuple) for word in words}
 
 
 @settings(max_examples=300, deadline=None)
@@ -609,21 +625,21 @@ TELLING = {word for words in vars(telling_names).values() if isinstance(words, t
 @example("static")
 def test_any_name_survives(tmp_path_factory, name: str):
     # A name that tells of something makes other kinds of these tables.
-    if name != "dbo" and telling_names.plain(name) not in TELLING:
+    if name != "dbo" and column_names.plain(name) not in KNOWN_NAMES:
         assert_survives(name, tmp_path_factory.getbasetemp())
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_partition_column_of_a_hostile_spelling_is_found_and_loads(name: str, tmp_path):
+def test_partition_column_with_odd_name_is_found_and_loads(name: str, tmp_path):
     """Punctuation does not count for what a name tells, so it may stand around one that does."""
     odd = "".join(letter for letter in name if not letter.isalnum()) + "COBID"
-    found = Shape(TableName("public", "t"), (Column(odd, "integer", "int32"),), indexes=((odd,),))
+    found = TableSchema(TableName("public", "t"), (Column(odd, "integer", "int32"),), indexes=((odd,),))
     assert loaded(file_of(detected(found)), tmp_path).tables["t"].partition_column == odd
 
 
 def test_no_line_of_the_file_leaves_its_comment():
     bad = "x\nsource: evil\r\x85\u2028\u2029tables: {}"
-    found = Shape(TableName("public", bad), (Column(bad, bad, "int64"),), partitioned_by=bad, row_estimate=LARGE)
+    found = TableSchema(TableName("public", bad), (Column(bad, bad, "int64"),), partitioned_by=bad, row_estimate=LARGE)
     after = file_of(detected(found)).partition("tables:\n")[2]
     assert [line for line in after.splitlines() if line.strip() and not re.match(r" +# ", line)] == []
 
@@ -636,19 +652,19 @@ class Catalog:
 
     default_schema = "public"
 
-    def __init__(self, *shapes: Shape) -> None:
-        self._shapes = {found.name: found for found in shapes}
-        self.partition_kind = kind_of
+    def __init__(self, *table_schemas: TableSchema) -> None:
+        self._schemas = {found.name: found for found in table_schemas}
+        self.value_kind = kind_of
 
     def tables(self) -> list[TableName]:
-        return [*self._shapes, TableName("public", "dropped_meanwhile")]
+        return [*self._schemas, TableName("public", "dropped_meanwhile")]
 
-    def shapes(self, names: list[TableName]) -> dict[TableName, Shape]:
-        return {name: self._shapes[name] for name in names if name in self._shapes}
+    def table_schemas(self, names: list[TableName]) -> dict[TableName, TableSchema]:
+        return {name: self._schemas[name] for name in names if name in self._schemas}
 
 
 def proposed(catalog: Catalog, *patterns: str) -> dict[str, str]:
-    return {str(one.table): one.kind for one in propose(catalog, catalog, patterns)}  # type: ignore[arg-type]
+    return {str(proposal.table): proposal.kind for proposal in propose(catalog, catalog, patterns)}  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -661,8 +677,8 @@ def proposed(catalog: Catalog, *patterns: str) -> dict[str, str]:
     ],
 )
 def test_only_the_catalog_is_asked(patterns: tuple[str, ...], tables: dict[str, str]):
-    trades = replace(shape("COBID int32, id int64", "COBID id"), name=TableName("public", "trades"))
-    codes = replace(shape("code string", "code", rows=9), name=TableName("ref", "codes"))
+    trades = replace(schema("COBID int32, id int64", "COBID id"), name=TableName("public", "trades"))
+    codes = replace(schema("code string", "code", rows=9), name=TableName("ref", "codes"))
     assert proposed(Catalog(trades, codes), *patterns) == tables
 
 
@@ -672,7 +688,7 @@ def test_only_the_catalog_is_asked(patterns: tuple[str, ...], tables: dict[str, 
 class Rows(Catalog):
     """A source that also counts the values with several current rows, by the columns of the key."""
 
-    def __init__(self, found: Shape, several: dict[str, int | Exception]) -> None:
+    def __init__(self, found: TableSchema, several: dict[str, int | Exception]) -> None:
         super().__init__(found)
         self.several = several
 
@@ -686,7 +702,7 @@ class Rows(Catalog):
         return [(answer,)]
 
 
-PRODUCTS = shape(
+PRODUCTS = schema(
     "product_code string, version int32, LastModified timestamp, IsLatest bool", "product_code version LastModified"
 )
 
@@ -704,21 +720,23 @@ def test_a_key_with_one_current_row_is_proposed_as_it_was():
 def test_a_key_with_several_current_rows_is_widened():
     proposal = of_products({"product_code": 40, "product_code, version": 0})
     (key,) = (setting for setting in proposal.settings if setting.name == "business_keys")
-    assert (key.value, proposal.runs) == (("product_code", "version"), True)
-    assert key.why[-1] == "40 values of (product_code) have several current rows in the source: so it is wider"
+    assert (key.value, proposal.can_run) == (("product_code", "version"), True)
+    assert key.why[-1] == "40 values of (product_code) have several current rows in the source: so columns were added"
 
 
-def test_without_a_wider_key_a_person_fills_it_in():
+def test_without_a_wider_key_the_user_fills_it_in():
     proposal = of_products({"product_code": 1, "product_code, version": 1})
-    assert not proposal.runs
-    assert proposal.lacks.startswith("`business_keys`, what names an entity: 1 value of (product_code) have several")
+    assert not proposal.can_run
+    assert proposal.missing.startswith(
+        "`business_keys`, the columns that identify an entity: 1 value of (product_code) have several"
+    )
 
 
 def test_a_source_that_does_not_answer_leaves_a_risk():
     proposal = of_products({"product_code": DatabaseError("The query took too long.", "", "")})
     (key,) = (setting for setting in proposal.settings if setting.name == "business_keys")
-    assert (key.value, proposal.runs) == (("product_code",), True)
-    assert key.why[-1].startswith("risk: whether it has one current row at most could not be asked: The query took")
+    assert (key.value, proposal.can_run) == (("product_code",), True)
+    assert key.why[-1].startswith("risk: not checked whether it has one current row at most: The query took")
 
 
 @pytest.mark.parametrize(
@@ -729,6 +747,6 @@ def test_a_source_that_does_not_answer_leaves_a_risk():
     ],
 )
 def test_a_name_that_the_file_cannot_hold_is_not_proposed(name: TableName, reason: str):
-    found = replace(shape("COBID int32, id int64", "COBID id"), name=name)
+    found = replace(schema("COBID int32, id int64", "COBID id"), name=name)
     (proposal,) = propose(Catalog(found), Catalog(found))  # type: ignore[arg-type]
-    assert (proposal.kind, proposal.reasons, proposal.runs) == ("", (reason,), False)
+    assert (proposal.kind, proposal.reasons, proposal.can_run) == ("", (reason,), False)

@@ -1,4 +1,4 @@
-"""Which rows differ, told by the hashes of their keys and of all of them."""
+"""Compare two sides by the hashes of their keys and of their rows."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from tidegate.hashing.differences import Content, compare_content, first_positions, hash_content
+from tidegate.hashing.rows import sum_hashes
 from tidegate.model.receipt import Receipt
-from tidegate.rows.differences import Content, content_of, difference, first_places
-from tidegate.rows.hashing import sum_of
 
 Row = tuple[tuple[int, int], int]
-"""Both words of the hash of its key, and what stands for its content."""
-A, B, C = (1, 1), (1, 2), (2, 1)  # A and B are alike in the first half of their hash, A and C in the second
+"""Both words of the hash of its key, and a number for its content."""
+A, B, C = (1, 1), (1, 2), (2, 1)  # A and B have the same first word of the hash, A and C the same second word
 
 
 def content(rows: Sequence[Row]) -> Content:
-    key = np.array([key for key, _ in rows], np.uint64).reshape(-1, 2)
-    row = np.array([(says, says) for _, says in rows], np.uint64).reshape(-1, 2)
-    keys = pa.table({"id": pa.array([f"{key}" for key, _ in rows], pa.string())})
-    return Content(key, row, keys, Receipt.of_sum(len(rows), sum_of(row)))
+    key_hashes = np.array([key for key, _ in rows], np.uint64).reshape(-1, 2)
+    row_hashes = np.array([(value, value) for _, value in rows], np.uint64).reshape(-1, 2)
+    key_values = pa.table({"id": pa.array([f"{key}" for key, _ in rows], pa.string())})
+    return Content(key_hashes, row_hashes, key_values, Receipt.of_sum(len(rows), sum_hashes(row_hashes)))
 
 
 @pytest.mark.parametrize(
-    ("new", "old", "fresh", "changed", "gone"),
+    ("new", "old", "inserted", "changed", "removed"),
     [
         ([], [], [], [], []),
         ([(A, 1)], [], [0], [], []),
@@ -36,39 +36,39 @@ def content(rows: Sequence[Row]) -> Content:
         ([(C, 1), (B, 2), (A, 3)], [(C, 9), (A, 9)], [1], [0, 2], []),
     ],
 )
-def test_what_differs(
-    new: list[Row], old: list[Row], fresh: list[int], changed: list[int], gone: list[tuple[int, int]]
+def test_rows_that_differ_are_found(
+    new: list[Row], old: list[Row], inserted: list[int], changed: list[int], removed: list[tuple[int, int]]
 ):
-    found = difference(content(new), content(old))
+    found = compare_content(content(new), content(old))
 
-    assert np.flatnonzero(found.fresh).tolist() == fresh
+    assert np.flatnonzero(found.inserted).tolist() == inserted
     assert np.flatnonzero(found.changed).tolist() == changed
-    assert found.gone["id"].to_pylist() == [f"{key}" for key in gone]
-    assert found.besides == content([row for row in old if row[0] in gone]).receipt
-    assert [len(places) for places in found.twice] == [0, 0]
+    assert found.removed["id"].to_pylist() == [f"{key}" for key in removed]
+    assert found.removed_receipt == content([row for row in old if row[0] in removed]).receipt
+    assert [len(positions) for positions in found.duplicates] == [0, 0]
 
 
 @pytest.mark.parametrize(
-    ("new", "old", "twice"),
+    ("new", "old", "duplicates"),
     [
         ([(A, 1), (B, 1), (A, 2)], [(A, 1)], ([0], [])),
         ([(A, 1)], [(C, 1), (A, 1), (A, 1)], ([], [1])),
         ([(A, 1), (A, 1), (A, 1)], [(B, 1), (B, 1)], ([0, 1], [0])),
     ],
 )
-def test_a_key_that_a_side_has_twice_is_told(new: list[Row], old: list[Row], twice: tuple[list[int], list[int]]):
-    found = difference(content(new), content(old))
-    assert tuple(places.tolist() for places in found.twice) == twice
+def test_duplicate_keys_are_found(new: list[Row], old: list[Row], duplicates: tuple[list[int], list[int]]):
+    found = compare_content(content(new), content(old))
+    assert tuple(positions.tolist() for positions in found.duplicates) == duplicates
 
 
-def test_many_rows_are_told_apart_as_a_dictionary_would():
-    chosen = np.random.default_rng(7)
-    # Few first words: half of the hash is the same by chance, again and again.
+def test_many_rows_are_compared_as_by_a_dictionary():
+    chance = np.random.default_rng(7)
+    # Few different first words: many hashes share half of their bits.
     new, old = (
-        {(int(a), int(b)): int(c) for a, b, c in chosen.integers(0, (30, 900, 3), (4_000, 3))} for _ in range(2)
+        {(int(a), int(b)): int(c) for a, b, c in chance.integers(0, (30, 900, 3), (4_000, 3))} for _ in range(2)
     )
 
-    found = difference(content(list(new.items())), content(list(old.items())))
+    found = compare_content(content(list(new.items())), content(list(old.items())))
 
     assert found.counts == (
         len(new.keys() - old.keys()),
@@ -76,19 +76,19 @@ def test_many_rows_are_told_apart_as_a_dictionary_would():
         len(old.keys() - new.keys()),
     )
     keys = list(new)
-    assert {keys[place] for place in np.flatnonzero(found.fresh)} == new.keys() - old.keys()
+    assert {keys[position] for position in np.flatnonzero(found.inserted)} == new.keys() - old.keys()
 
 
 @pytest.mark.parametrize("rows", [0, 1, 4_000])
-def test_of_hashes_that_are_there_more_than_once_the_first_counts(rows: int):
-    # Few first words, as above.
+def test_first_positions_of_repeated_hashes(rows: int):
+    # Few different first words, as above.
     hashes = np.random.default_rng(7).integers(0, (30, 90), (rows, 2)).astype(np.uint64)
 
     _, expected = np.unique(hashes, axis=0, return_index=True)
 
-    assert first_places(hashes).tolist() == sorted(expected.tolist())
+    assert first_positions(hashes).tolist() == sorted(expected.tolist())
 
 
-def test_a_side_without_rows_has_the_columns_of_its_key():
-    empty = content_of([], pa.schema([("id", pa.int32())]), ["id"])
-    assert (empty.rows, empty.receipt, empty.keys.schema.names) == (0, Receipt.EMPTY, ["id"])
+def test_side_without_rows_has_its_key_columns():
+    empty = hash_content([], pa.schema([("id", pa.int32())]), ["id"])
+    assert (empty.rows, empty.receipt, empty.key_values.schema.names) == (0, Receipt.EMPTY, ["id"])

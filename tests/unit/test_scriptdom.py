@@ -1,4 +1,4 @@
-"""The parser that generated T-SQL is held against. No code of Tidegate's is in here."""
+"""The T-SQL parser that checks generated statements, without any code of Tidegate."""
 
 from __future__ import annotations
 
@@ -59,7 +59,8 @@ def found() -> Callable[..., list[str]]:
     ],
 )
 @pytest.mark.parametrize("year", [2016, 2019])
-def test_good_statements_have_no_problems(found, sql: str, year: int):
+def test_valid_statements_have_no_errors(found, sql: str, year: int):
+    """Valid statements are parsed without errors by the grammar of each year."""
     assert found(sql, year) == []
 
 
@@ -85,17 +86,20 @@ def test_good_statements_have_no_problems(found, sql: str, year: int):
         ),
     ],
 )
-def test_every_error_is_told_with_its_line_and_column(found, sql: str, told: list[str]):
+def test_errors_have_line_and_column(found, sql: str, told: list[str]):
+    """Each syntax error is reported with its line, column and number."""
     assert found(sql) == told
 
 
-def test_a_year_has_the_grammar_of_its_server(found):
+def test_grammar_depends_on_the_year(found):
+    """A statement that SQL Server 2017 introduced is an error in the grammar of 2016."""
     trim = "SELECT TRIM('.' FROM a) FROM t"
 
     assert [bool(found(trim, year)) for year in (2016, 2017, 2019)] == [True, False, False]
 
 
-def test_a_statement_that_ends_the_parser_is_told_and_the_next_one_is_parsed(found):
+def test_parser_restarts_after_a_crash(found):
+    """A statement that crashes the parser raises an error, and the next statement is parsed."""
     with pytest.raises(RuntimeError, match=r"^ScriptDom ended over this statement: "):
         found("SELECT '\ud800'")
 
@@ -104,7 +108,8 @@ def test_a_statement_that_ends_the_parser_is_told_and_the_next_one_is_parsed(fou
 
 @pytest.mark.skipif(not CAN_SEE, reason="other processes cannot be seen without /proc")
 @pytest.mark.parametrize("how", [None, signal.SIGINT, signal.SIGKILL])
-def test_nothing_is_left_however_its_process_ends(found, how: signal.Signals | None):
+def test_parser_ends_with_its_owner(found, how: signal.Signals | None):
+    """However the owning process ends, the parser process ends."""
     owner = subprocess.Popen(
         [sys.executable, "-c", OWNER],
         stdin=subprocess.PIPE,
@@ -124,7 +129,8 @@ def test_nothing_is_left_however_its_process_ends(found, how: signal.Signals | N
     wait_until(lambda: not command_line(parser), "the parser has ended")
 
 
-def test_a_parser_that_cannot_be_had_is_one_clear_sentence_and_leaves_nothing(tmp_path: Path):
+def test_missing_parser_is_one_sentence(tmp_path: Path):
+    """When the parser cannot be downloaded, the error says so in one sentence and no file is left."""
     nowhere = {"XDG_CACHE_HOME": str(tmp_path), "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path)}
 
     done = subprocess.run([sys.executable, "-c", OWNER], env=ENVIRONMENT | nowhere, capture_output=True, text=True)

@@ -165,12 +165,12 @@ def test_a_redactor_knows_the_secrets_of_connections():
     assert "hunter2" not in repr(redactor)
 
 
-def test_a_password_that_is_part_of_a_public_word_is_hidden_only_as_a_word():
+def test_password_inside_a_public_word_is_hidden_as_a_word():
     redactor = Redactor.of(Connection("postgresql", "h", 5432, "db", "postgres", "postgres"))
 
     assert redactor.redact("postgresql://h: password postgres") == "postgresql://h: password ***"
 
 
-def test_relative_files_start_at_the_folder_and_no_home_is_guessed():
+def test_relative_files_start_at_the_folder():
     with pytest.raises(ConfigError, match="~/pw"):
         Variables({}, Path("/nowhere")).expand("${file:~/pw}", "source")

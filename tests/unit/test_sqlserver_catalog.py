@@ -7,16 +7,16 @@ import pytest
 from sql.recorders import SqlServerRecorder
 from tidegate.databases.sqlserver import SqlServer, catalog, layout
 from tidegate.databases.sqlserver.dialect import DIALECT
-from tidegate.databases.sqlserver.server import Abilities
-from tidegate.databases.sqlserver.types import spelled
-from tidegate.model.columns import Shape
+from tidegate.databases.sqlserver.server import ServerFeatures
+from tidegate.databases.sqlserver.types import declared_type
+from tidegate.model.columns import TableSchema
 from tidegate.model.connection import Connection
 from tidegate.model.names import TableName
 from tidegate.sql.text import render
 
 TABLE = TableName("dbo", "cards")
 MAY_ALL, MAY_READ = (7, 1, 1, 1), (7, 1, 0, 1)
-SQL_SERVER, COMPATIBLE = Abilities.of(1, False, 2, 3, 5), Abilities.of(1, False, 1, 3)
+SQL_SERVER, COMPATIBLE = ServerFeatures.of(1, False, 2, 3, 5), ServerFeatures.of(1, False, 1, 3)
 
 
 def column(
@@ -36,10 +36,10 @@ def shape(
     *columns: tuple[object, ...],
     rights: tuple[object, ...] = MAY_ALL,
     facts: tuple[object, ...] = (),
-    can: Abilities = SQL_SERVER,
-) -> Shape:
+    features: ServerFeatures = SQL_SERVER,
+) -> TableSchema:
     spellings = [("dbo", "cards", one[1]) for one in columns]
-    return catalog.shapes({7: TABLE}, columns, (), facts, [rights], spellings, can=can)[TABLE]
+    return catalog.table_schemas({7: TABLE}, columns, (), facts, [rights], spellings, features=features)[TABLE]
 
 
 @pytest.mark.parametrize(
@@ -73,28 +73,36 @@ def test_a_column_of_a_type_that_nobody_knows_is_refused_and_not_left_out():
 def test_a_history_and_a_capture_are_told():
     found = shape(column("since", generated=1), facts=((7, "has_history", ""), (7, "is_captured", "")))
     assert found.columns[0].generated
-    assert ["history" in remark for remark in found.remarks] == [True, False]
-    assert "CDC" in found.remarks[1]
+    assert ["history" in remark for remark in found.target_notes] == [True, False]
+    assert "CDC" in found.target_notes[1]
 
 
 @pytest.mark.parametrize(
     ("fact", "value", "told"),
     [
         ("is_published", "", "sent to its subscribers"),
-        ("is_tracked", "", "its changes are tracked"),
-        ("bound_views", "v_daily", "views are bound to it: v_daily"),
-        ("not_trusted", "CK_amount", "not tried on what was there before: CK_amount"),
-        ("rules", "CK_amount ([amount]>(0))", "break a rule of it are refused: CK_amount ([amount]>(0))"),
-        ("unique_in_part", "UX_code where ([gone]=(0))", "where a part of it is unique: UX_code where ([gone]=(0))"),
-        ("captures", "dbo_cards", "until there is a new capture: dbo_cards"),
-        ("ignores_duplicates", "UX_code", "dropped in silence, and the load refused: UX_code"),
-        ("is_searched", "", "full-text index follows"),
+        ("is_tracked", "", "it has Change Tracking"),
+        ("bound_views", "v_daily", "while schema-bound views use it: v_daily"),
+        ("not_trusted", "CK_amount", "not checked for the existing rows (not trusted): CK_amount"),
+        ("rules", "CK_amount ([amount]>(0))", "violate a check constraint are refused: CK_amount ([amount]>(0))"),
+        (
+            "unique_in_part",
+            "UX_code where ([gone]=(0))",
+            "refuses two rows with the same key: UX_code where ([gone]=(0))",
+        ),
+        ("captures", "dbo_cards", "until there is a new capture instance: dbo_cards"),
+        (
+            "ignores_duplicates",
+            "UX_code",
+            "drops duplicate rows without an error, and the load is then refused: UX_code",
+        ),
+        ("is_searched", "", "full-text index is updated"),
         ("is_filtered", "branch_only", "neither replaced nor compared: branch_only"),
         ("read_only_place", "FG_2019", "cannot be loaded: FG_2019"),
     ],
 )
 def test_what_surrounds_a_table_is_told(fact: str, value: str, told: str):
-    assert told in shape(column("a"), facts=((7, fact, value),)).remarks[0]
+    assert told in shape(column("a"), facts=((7, fact, value),)).target_notes[0]
 
 
 @pytest.mark.parametrize(
@@ -102,12 +110,12 @@ def test_what_surrounds_a_table_is_told(fact: str, value: str, told: str):
     [("is_filtered", "branch_only", "neither copied nor missed: branch_only"), ("in_memory", "", "error 41332")],
 )
 def test_what_whoever_reads_a_table_should_know_is_told(fact: str, value: str, told: str):
-    (caution,) = shape(column("a"), facts=((7, fact, value),)).cautions
+    (caution,) = shape(column("a"), facts=((7, fact, value),)).source_warnings
     assert told in caution
 
 
 @pytest.mark.parametrize(
-    ("view", "can", "asked"),
+    ("view", "features", "asked"),
     [
         ("sys.security_policies", SQL_SERVER, True),
         ("sys.security_policies", COMPATIBLE, False),
@@ -115,37 +123,41 @@ def test_what_whoever_reads_a_table_should_know_is_told(fact: str, value: str, t
         ("cdc.change_tables", SQL_SERVER, False),
         ("sys.sql_expression_dependencies", SQL_SERVER._replace(dependencies=True), True),
         ("sys.sql_expression_dependencies", SQL_SERVER, False),
-        ("c.vector_base_type", SQL_SERVER._replace(tells_vectors=True), True),
+        ("c.vector_base_type", SQL_SERVER._replace(has_vector_base_type=True), True),
         ("c.vector_base_type", SQL_SERVER, False),
     ],
 )
-def test_what_only_some_servers_have_is_asked_of_them_alone(view: str, can: Abilities, asked: bool):
-    texts = [render(question, DIALECT) for question in catalog.questions({7: TABLE}, DIALECT, can)]
+def test_what_only_some_servers_have_is_asked_of_them_alone(view: str, features: ServerFeatures, asked: bool):
+    texts = [render(question, DIALECT) for question in catalog.questions({7: TABLE}, DIALECT, features)]
     assert any(view in text for text in texts) is asked
 
 
 @pytest.mark.parametrize(("answer", "may"), [(1, True), (0, False), (None, False)], ids=["may", "may not", "none"])
 def test_captures_are_read_only_by_who_may(answer: int | None, may: bool):
-    assert Abilities.of(1, False, 2, 3, 5, answer).captures is may
+    assert ServerFeatures.of(1, False, 2, 3, 5, answer).captures is may
 
 
 @pytest.mark.parametrize(
-    ("rights", "can", "told"),
+    ("rights", "features", "told"),
     [(MAY_ALL, SQL_SERVER, False), ((7, 1, 1, 0), SQL_SERVER, True), ((7, 1, 1, 0), COMPATIBLE, False)],
     ids=["sees every policy", "may miss one", "there are none"],
 )
-def test_whoever_reads_is_told_of_policies_that_it_may_not_see(rights: tuple[object, ...], can: Abilities, told: bool):
-    found = shape(column("a"), rights=rights, can=can)
-    assert ["could hide rows" in one for one in found.unseen] == [True] * told
-    assert found.cautions == ()
+def test_whoever_reads_is_told_of_policies_that_it_may_not_see(
+    rights: tuple[object, ...], features: ServerFeatures, told: bool
+):
+    found = shape(column("a"), rights=rights, features=features)
+    assert ["could hide rows" in one for one in found.source_notes] == [True] * told
+    assert found.source_warnings == ()
 
 
 @pytest.mark.parametrize(("updateability", "told"), [("READ_ONLY", True), ("READ_WRITE", False), (None, False)])
 def test_row_versions_of_a_replica_are_a_risk(updateability: str | None, told: bool):
-    can = Abilities.of(1, False, 2, 3, 5, None, updateability)
+    features = ServerFeatures.of(1, False, 2, 3, 5, None, updateability)
     version = (7, "rv", "timestamp", 8, 0, 0, None, False, False, False, 0, False, False, None, 0, None)
-    assert ["`look_back`" in one for one in shape(column("a"), version, can=can).cautions] == [True] * told
-    assert shape(column("a"), can=can).cautions == ()
+    assert ["`look_back`" in one for one in shape(column("a"), version, features=features).source_warnings] == [
+        True
+    ] * told
+    assert shape(column("a"), features=features).source_warnings == ()
 
 
 def test_an_external_table_is_no_target():
@@ -160,22 +172,22 @@ def test_a_set_of_sparse_columns_is_not_written():
 
 def test_what_a_load_should_know_of_its_table_is_told():
     found = shape(column("a"), facts=((7, "in_memory", ""), (7, "instead", "")))
-    assert "MEMORY_OPTIMIZED_ELEVATE_TO_SNAPSHOT" in found.remarks[0]
-    assert "instead of the statement" in found.remarks[1]
+    assert "MEMORY_OPTIMIZED_ELEVATE_TO_SNAPSHOT" in found.target_notes[0]
+    assert "INSTEAD OF trigger" in found.target_notes[1]
 
 
 @pytest.mark.parametrize(
     ("edition", "refused"), [(2, False), (3, False), (5, False), (6, True), (8, False), (11, True)]
 )
 def test_synapse_is_told_from_sql_server(edition: int, refused: bool):
-    assert Abilities.of(1, False, 2, edition).is_warehouse is refused
+    assert ServerFeatures.of(1, False, 2, edition).is_warehouse is refused
 
 
 @pytest.mark.parametrize(("length", "told"), [(2, False), (1, True)], ids=["adds up", "keeps the last"])
 def test_who_gets_no_bulk_copies_is_told(length: int, told: bool, monkeypatch: pytest.MonkeyPatch):
     SqlServerRecorder(answers={"d.snapshot_isolation_state": [(1, 0, length, 3)]}).install(monkeypatch)
     with SqlServerRecorder.database.connect("test") as session:
-        assert ["rows come by INSERT" in remark for remark in session.remarks()] == [True] * told
+        assert ["rows are loaded by INSERT" in remark for remark in session.target_notes()] == [True] * told
 
 
 @pytest.mark.parametrize(
@@ -191,8 +203,8 @@ def test_a_login_that_the_bulk_copy_does_not_know_gets_none(login: str, copies: 
     SqlServerRecorder().install(monkeypatch)
     place = Connection("sqlserver", "nowhere", 1433, "none", options=(("authentication", login),))
     with SqlServer(place).connect("test") as session:
-        assert session.copies_in_bulk is copies
-        assert [login in remark for remark in session.remarks()] == [True] * (not copies)
+        assert session.can_bulk_copy is copies
+        assert [login in remark for remark in session.target_notes()] == [True] * (not copies)
 
 
 def test_hundreds_of_tables_are_asked_for_in_parts(monkeypatch: pytest.MonkeyPatch):
@@ -201,19 +213,19 @@ def test_hundreds_of_tables_are_asked_for_in_parts(monkeypatch: pytest.MonkeyPat
     recorder = SqlServerRecorder(answers={"INFORMATION_SCHEMA.TABLES": rows})
     recorder.install(monkeypatch)
     with SqlServerRecorder.database.connect("test") as session:
-        session.shapes(names)
+        session.table_schemas(names)
     asked = [text for text in recorder.sent if "HAS_PERMS_BY_NAME(t.name" in text]
     assert [text.count("[dbo]") for text in asked] == [100] * 6 + [50]
 
 
 def test_a_vector_has_its_size():
-    assert spelled("vector", 20, 0, 0, None) == "vector(3)"
-    assert spelled("vector", 8000, 0, 0, None) == "vector(1998)"
+    assert declared_type("vector", 20, 0, 0, None) == "vector(3)"
+    assert declared_type("vector", 8000, 0, 0, None) == "vector(1998)"
 
 
 def test_a_login_that_may_not_see_every_table_is_told_so():
-    assert shape(column("a")).remarks == ()
-    assert "may refer to it" in shape(column("a"), rights=(7, 1, 0, 0)).remarks[0]
+    assert shape(column("a")).target_notes == ()
+    assert "may refer to it" in shape(column("a"), rights=(7, 1, 0, 0)).target_notes[0]
 
 
 def test_a_table_without_a_word_on_rights_may_not_be_read():
@@ -235,6 +247,6 @@ def test_a_table_without_a_word_on_rights_may_not_be_read():
     ],
 )
 def test_how_the_server_partitions_a_table_is_told(function: tuple[object, ...], told: str):
-    (remark, *others) = layout.remarks([function], [("ix_name", "PRIMARY", 7), ("ix_other", "PRIMARY", 8)])[7]
+    (remark, *others) = layout.notes([function], [("ix_name", "PRIMARY", 7), ("ix_other", "PRIMARY", 8)])[7]
     assert told in remark
     assert others == ["its index ix_name is not aligned with its partitions"]

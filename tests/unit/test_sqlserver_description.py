@@ -8,20 +8,20 @@ import pytest
 
 from tidegate.databases.sqlserver import description
 from tidegate.databases.sqlserver.dialect import DIALECT
-from tidegate.databases.sqlserver.server import Abilities
+from tidegate.databases.sqlserver.server import ServerFeatures
 from tidegate.errors import DatabaseError, Transient
 from tidegate.model.description import Section
 from tidegate.sql.text import Sql, render
 
-EVERYTHING = Abilities.of(1, True, 2, 3, 5, 1, "READ_WRITE", 1, 1)
-NOTHING_MORE = Abilities.of(1, True, 2, 3, 5)
+EVERYTHING = ServerFeatures.of(1, True, 2, 3, 5, 1, "READ_WRITE", 1, 1)
+NOTHING_MORE = ServerFeatures.of(1, True, 2, 3, 5)
 QUESTIONS = {question.title: question for question in description.QUESTIONS}
 
 
-def sections(answers: dict[str, list[tuple[Any, ...]]], can: Abilities = EVERYTHING) -> dict[str, Section]:
+def sections(answers: dict[str, list[tuple[Any, ...]]], features: ServerFeatures = EVERYTHING) -> dict[str, Section]:
     """By title, when the server answers so; nothing to what is not named."""
     texts = {render(QUESTIONS[title].of(7), DIALECT): rows for title, rows in answers.items()}
-    found = description.sections(lambda question: texts.get(render(question, DIALECT), []), 7, can)
+    found = description.sections(lambda question: texts.get(render(question, DIALECT), []), 7, features)
     return {section.title: section for section in found}
 
 
@@ -45,8 +45,8 @@ def test_a_column_says_what_it_is_and_nothing_else():
         None,
         0,
     )
-    found = sections({"columns as they are declared": [plain, counting, made]})
-    assert found["columns as they are declared"].rows == (
+    found = sections({"columns as declared": [plain, counting, made]})
+    assert found["columns as declared"].rows == (
         ("a", "int", ""),
         ("b", "code", "of schema sales, identity from 0, by 5, now at 57, default DF_b, = ((1)), sparse"),
         ("c", "int", "computed: (hidden), persisted, rule whole"),
@@ -84,21 +84,21 @@ def test_every_question_has_as_many_labels_as_it_asks_for(title: str):
 
 
 @pytest.mark.parametrize(
-    ("can", "captures", "views"),
+    ("features", "captures", "views"),
     [
         (EVERYTHING, True, True),
         (EVERYTHING._replace(captures=False), False, True),
         (EVERYTHING._replace(dependencies=False), True, False),
     ],
 )
-def test_what_a_login_may_not_ask_is_not_asked(can: Abilities, captures: bool, views: bool):
+def test_what_a_login_may_not_ask_is_not_asked(features: ServerFeatures, captures: bool, views: bool):
     asked: list[str] = []
 
     def query(question: Sql) -> list[Any]:
         asked.append(render(question, DIALECT))
         return []
 
-    told = {section.title: section.problem for section in description.sections(query, 7, can)}
+    told = {section.title: section.problem for section in description.sections(query, 7, features)}
     assert any("cdc.change_tables AS c" in text for text in asked) is captures
     assert any("sys.sql_expression_dependencies" in text for text in asked) is views
     assert ("VIEW DEFINITION" in told.get("views that are bound to it", "")) is not views

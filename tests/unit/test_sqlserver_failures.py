@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.databases.sqlserver.failures import LOST, is_lost, not_taken, of_bulk_copy, ours, unreachable
+from tidegate.databases.sqlserver.failures import (
+    LOST,
+    as_tidegate_error,
+    bulk_copy_error,
+    is_lost,
+    unreachable,
+    value_refused,
+)
 from tidegate.errors import DatabaseError, DuplicateKey, MissingObject, Transient, Unreachable
 from tidegate.model.columns import Column
 from tidegate.model.connection import Connection
@@ -47,7 +54,7 @@ def said(text: str) -> Exception:
     ],
 )
 def test_an_error_is_sorted(number: int, text: str, kind: type[DatabaseError]):
-    assert type(ours(said(text), number, PLACE)) is kind
+    assert type(as_tidegate_error(said(text), number, PLACE)) is kind
 
 
 @pytest.mark.parametrize(
@@ -55,7 +62,7 @@ def test_an_error_is_sorted(number: int, text: str, kind: type[DatabaseError]):
     [
         ("Sql Error: 4891: Class 16: State 1: Insert bulk failed due to a schema change.", Transient, "(error 4891)"),
         ("Sql Error: 1205: Class 13: State 51: Transaction (Process ID 5) was deadlocked.", Transient, "Run again"),
-        ("Sql Error: 9002: Class 17: State 4: The log for database 'uat' is full.", DatabaseError, "Make room"),
+        ("Sql Error: 9002: Class 17: State 4: The log for database 'uat' is full.", DatabaseError, "Free space"),
         (
             'Failed to get metadata: Sql Error: 33557097: Class 16: State 1: relation "x" does not exist',
             MissingObject,
@@ -68,20 +75,22 @@ def test_an_error_is_sorted(number: int, text: str, kind: type[DatabaseError]):
     ],
 )
 def test_an_error_of_a_bulk_copy_is_sorted_by_the_number_in_its_text(text: str, kind: type[DatabaseError], told: str):
-    problem = of_bulk_copy(RuntimeError(text), PLACE)
+    problem = bulk_copy_error(RuntimeError(text), PLACE)
     assert type(problem) is kind
     assert told in str(problem)
 
 
 def test_no_value_is_repeated():
-    duplicate = ours(said("Violation of UNIQUE KEY constraint 'u'. The duplicate key value is (Doe, 42)."), 2627, PLACE)
-    refused = not_taken(
+    duplicate = as_tidegate_error(
+        said("Violation of UNIQUE KEY constraint 'u'. The duplicate key value is (Doe, 42)."), 2627, PLACE
+    )
+    refused = value_refused(
         "t", [Column("a", "int", "int32")], said("Conversion failed when converting 'Doe' to data type int."), 245
     )
 
     assert "Doe" not in str(duplicate) + str(refused)
     assert "(error 2627)" in str(duplicate)
-    assert "no room in the target" in str(refused)
+    assert "cannot store a value in the target" in str(refused)
 
 
 @pytest.mark.parametrize(
@@ -108,7 +117,7 @@ def test_no_value_is_repeated():
     ],
 )
 def test_names_of_constraints_are_told_and_values_are_not(number: int, text: str, told: str):
-    problem = str(ours(RuntimeError(text), number, PLACE))
+    problem = str(as_tidegate_error(RuntimeError(text), number, PLACE))
     assert told in problem
     assert "secret" not in problem
 
@@ -118,9 +127,9 @@ def test_a_column_that_the_server_names_is_named():
         "String or binary data would be truncated in table 'uat.dbo.t', column 'note'. Truncated value: 'Doe'."
     )
 
-    refused = str(not_taken("t", [Column("note", "nvarchar(1)", "string")], problem, 2628))
+    refused = str(value_refused("t", [Column("note", "nvarchar(1)", "string")], problem, 2628))
 
-    assert "column note has no room" in refused
+    assert "column note cannot store a value" in refused
     assert "Doe" not in refused
 
 
@@ -176,7 +185,7 @@ def test_a_server_that_will_be_back_may_be_tried_again(text: str):
     ("number", "kind"), [(41302, Transient), (2760, DatabaseError)], ids=["conflict in memory", "no such schema"]
 )
 def test_numbers_of_rarer_errors(number: int, kind: type[Exception]):
-    problem = ours(said("The statement was refused."), number, PLACE)
+    problem = as_tidegate_error(said("The statement was refused."), number, PLACE)
     assert type(problem) is kind
     assert ("tidegate grants" in problem.remedy) is (number == 2760)
 
@@ -192,10 +201,10 @@ def test_numbers_of_rarer_errors(number: int, kind: type[Exception]):
     ],
 )
 def test_what_to_do_about_rarer_errors(number: int, text: str, told: str):
-    assert told in ours(said(text), number, PLACE).remedy
+    assert told in as_tidegate_error(said(text), number, PLACE).remedy
 
 
 def test_a_collation_that_the_target_lacks_is_named():
     assert "Latin1_General_100_CI_AS_SC_UTF8" in str(
-        ours(said("Invalid collation 'Latin1_General_100_CI_AS_SC_UTF8'."), 448, PLACE)
+        as_tidegate_error(said("Invalid collation 'Latin1_General_100_CI_AS_SC_UTF8'."), 448, PLACE)
     )

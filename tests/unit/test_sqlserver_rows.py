@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime, time, timezone
+from datetime import UTC, date, datetime, time
 from decimal import Decimal
 
 import pyarrow as pa
@@ -10,27 +10,29 @@ import pytest
 
 from tidegate.databases.sqlserver.dialect import quoted
 from tidegate.databases.sqlserver.rows import decoded, literals, stage_types, staged
-from tidegate.databases.sqlserver.types import declare, holds, partition_kind, spelled
+from tidegate.databases.sqlserver.types import declare, declared_type, logical_type, value_kind
 from tidegate.errors import ValueProblem
+from tidegate.hashing.arrow import arrow_schema
 from tidegate.model.columns import Column
-from tidegate.model.types import Type, takes
-from tidegate.model.values import Kind
-from tidegate.rows.arrow import arrow_schema
+from tidegate.model.types import Type, type_fit
+from tidegate.model.values import ValueKind
 
 
-def column(declared: str, stands_for: Type | None = None) -> Column:
-    held = holds(declared)
-    return Column("c", declared, (stands_for or held).rests_as, holds=held, database="sqlserver", stands_for=stands_for)
+def column(declared: str, read_as: Type | None = None) -> Column:
+    held = logical_type(declared)
+    return Column(
+        "c", declared, (read_as or held).storage_type, logical_type=held, database="sqlserver", read_as=read_as
+    )
 
 
-def brought(declared: str, values: pa.Array, stands_for: Type | None = None) -> list[object]:
+def brought(declared: str, values: pa.Array, read_as: Type | None = None) -> list[object]:
     batch = pa.record_batch({"c": values})
-    (found,) = staged(iter([batch]), [column(declared, stands_for)], "t")
+    (found,) = staged(iter([batch]), [column(declared, read_as)], "t")
     return list(found.column(0).to_pylist())
 
 
-def read(declared: str, values: pa.Array, stands_for: Type | None = None, *, as_text: bool = False) -> list[object]:
-    one = column(declared, stands_for)
+def read(declared: str, values: pa.Array, read_as: Type | None = None, *, as_text: bool = False) -> list[object]:
+    one = column(declared, read_as)
     schema = arrow_schema([one], ["c"] if as_text else [])
     return list(decoded(pa.record_batch({"c": values}), [one], schema).column(0).to_pylist())
 
@@ -56,7 +58,7 @@ def test_moments_are_staged_as_text(declared: str, values: pa.Array, texts: list
 
 
 def test_an_instant_is_staged_with_its_offset_however_it_rests():
-    moment = pa.array([datetime(2024, 1, 1, 7, tzinfo=timezone.utc)], pa.timestamp("us", "UTC"))
+    moment = pa.array([datetime(2024, 1, 1, 7, tzinfo=UTC)], pa.timestamp("us", "UTC"))
 
     assert brought("datetimeoffset(6)", moment, Type("instant", 6)) == ["2024-01-01 07:00:00.000000 +00:00"]
     assert brought("datetimeoffset(6)", pa.array(["2024-01-01 07:00:00+00"]), Type("instant", 6)) == [
@@ -86,7 +88,7 @@ def test_an_instant_is_staged_with_its_offset_however_it_rests():
     ],
 )
 def test_what_has_no_room_is_refused_by_the_name_of_its_column(declared: str, values: pa.Array):
-    with pytest.raises(ValueProblem, match=r"t: column c has no room in the target for a value that came: "):
+    with pytest.raises(ValueProblem, match=r"t: column c cannot store a value in the target: "):
         brought(declared, values)
 
 
@@ -181,10 +183,10 @@ def test_a_filled_text_that_stands_for_one_without_blanks_is_read_without_them()
 
 
 def test_a_text_that_stands_for_a_filled_one_is_filled_up_again():
-    stands_for = Type("char", 4)
+    read_as = Type("char", 4)
 
-    assert brought("nvarchar(8)", pa.array(["🙂   ", "    "]), stands_for) == ["🙂", ""]
-    assert read("nvarchar(8)", pa.array(["🙂", ""], pa.large_string()), stands_for) == ["🙂   ", "    "]
+    assert brought("nvarchar(8)", pa.array(["🙂   ", "    "]), read_as) == ["🙂", ""]
+    assert read("nvarchar(8)", pa.array(["🙂", ""], pa.large_string()), read_as) == ["🙂   ", "    "]
 
 
 # Types
@@ -203,7 +205,7 @@ def test_a_text_that_stands_for_a_filled_one_is_filled_up_again():
     ],
 )
 def test_a_type_is_spelled_as_ddl_has_it(catalog: tuple[str, int, int, int, str | None], declared: str):
-    assert spelled(*catalog) == declared
+    assert declared_type(*catalog) == declared
 
 
 @pytest.mark.parametrize(
@@ -223,33 +225,37 @@ def test_a_type_is_spelled_as_ddl_has_it(catalog: tuple[str, int, int, int, str 
     ],
 )
 def test_values_of_other_databases_get_a_type_that_takes_them(family: Type, declared: str):
-    assert declare(Column("c", "x", family.rests_as, holds=family)).type == declared
+    assert declare(Column("c", "x", family.storage_type, logical_type=family)).type == declared
 
 
 def test_steps_and_offsets_go_one_way_only():
-    ticks, minutes = holds("datetime"), holds("smalldatetime")
+    ticks, minutes = logical_type("datetime"), logical_type("smalldatetime")
 
-    assert (ticks.rests_as, minutes.rests_as, holds("datetime2(7)").rests_as) == ("timestamp", "timestamp", "text")
-    assert takes(Type("timestamp", 6), ticks) == takes(Type("timestamp", 6), minutes) == "wider"
-    assert takes(Type("timestamp", 0), ticks) == "widen"
-    assert takes(ticks, Type("timestamp", 3)) == takes(minutes, ticks) == ""
-    assert takes(holds("datetimeoffset(7)"), Type("instant", 6)) == "wider"
-    assert takes(Type("instant", 6), holds("datetimeoffset(6)")) == ""
+    assert (ticks.storage_type, minutes.storage_type, logical_type("datetime2(7)").storage_type) == (
+        "timestamp",
+        "timestamp",
+        "text",
+    )
+    assert type_fit(Type("timestamp", 6), ticks) == type_fit(Type("timestamp", 6), minutes) == "wider"
+    assert type_fit(Type("timestamp", 0), ticks) == "widen"
+    assert type_fit(ticks, Type("timestamp", 3)) == type_fit(minutes, ticks) == ""
+    assert type_fit(logical_type("datetimeoffset(7)"), Type("instant", 6)) == "wider"
+    assert type_fit(Type("instant", 6), logical_type("datetimeoffset(6)")) == ""
 
 
 @pytest.mark.parametrize(
     ("declared", "kind"),
     [
-        ("int", Kind.INTEGER),
-        ("rowversion", Kind.INTEGER),
-        ("money", Kind.DECIMAL),
-        ("datetime", Kind.TIMESTAMP),
-        ("nchar(5)", Kind.TEXT),
+        ("int", ValueKind.INTEGER),
+        ("rowversion", ValueKind.INTEGER),
+        ("money", ValueKind.DECIMAL),
+        ("datetime", ValueKind.TIMESTAMP),
+        ("nchar(5)", ValueKind.TEXT),
         ("bit", None),
         ("uniqueidentifier", None),
         ("datetimeoffset(7)", None),
         ("ntext", None),
     ],
 )
-def test_a_partition_column_needs_an_order_that_its_text_has(declared: str, kind: Kind | None):
-    assert partition_kind(column(declared)) is kind
+def test_a_partition_column_needs_an_order_that_its_text_has(declared: str, kind: ValueKind | None):
+    assert value_kind(column(declared)) is kind

@@ -208,5 +208,5 @@ def test_kerberos_finds_the_keys_of_a_job_wherever_a_task_connects(monkeypatch: 
     monkeypatch.setenv("KRB5_CLIENT_KTNAME", "another job's")
     options = (("authentication", "windows"), ("keytab", "/etc/loader.keytab"))
     there = pickle.loads(pickle.dumps(SqlServer(Connection("sqlserver", "uat", 1433, "db", "", "", options))))
-    there.connect("land")
+    there.connect("extract")
     assert seen == ["/etc/loader.keytab"]

@@ -10,15 +10,18 @@ import pytest
 
 from sql.recorders import SqlServerRecorder
 from tidegate.databases.sqlserver import SqlServer, stage
-from tidegate.databases.sqlserver.types import holds
+from tidegate.databases.sqlserver.types import logical_type
 from tidegate.errors import DatabaseError
 from tidegate.interfaces import ReadRequest
 from tidegate.model.columns import Column
 from tidegate.model.names import TableName
-from tidegate.sql.staged import update_staged
+from tidegate.sql.staged import update_from_stage
 from tidegate.sql.text import render
 
-COLUMNS = [Column(name, kind, holds(kind).rests_as, holds=holds(kind)) for name, kind in (("id", "int"), ("n", "int"))]
+COLUMNS = [
+    Column(name, kind, logical_type(kind).storage_type, logical_type=logical_type(kind))
+    for name, kind in (("id", "int"), ("n", "int"))
+]
 
 
 class Server(SqlServerRecorder):
@@ -53,7 +56,7 @@ def written(server: Server, *batches: pa.RecordBatch) -> list[str]:
 def test_the_shapes_of_no_tables_ask_nothing(server: Server):
     with server.database.connect("test") as session:
         server.sent.clear()
-        assert session.shapes([]) == {}
+        assert session.table_schemas([]) == {}
     assert server.sent == []
 
 
@@ -72,9 +75,11 @@ def test_an_answer_is_heard_out_where_giving_it_up_would_end_a_transaction(
 def test_an_update_leaves_what_counts_by_itself_and_the_places_of_the_others():
     key, *others = (Column(name, "int", "int32", identity=name == "number") for name in ("id", "number", "n"))
     table = TableName("dbo", "t")
-    statement = update_staged(table, TableName("", "#s"), [key], others, identity=SqlServer.updates_identity)
+    statement = update_from_stage(
+        table, TableName("", "#s"), [key], others, identity=SqlServer.capabilities.updates_identity
+    )
     assert "SET [n] = s.[tidegate_2] FROM" in render(statement, SqlServer.dialect)
-    kept = update_staged(table, TableName("", "#s"), [key], others)
+    kept = update_from_stage(table, TableName("", "#s"), [key], others)
     assert "SET [number] = s.[tidegate_1], [n] = s.[tidegate_2] FROM" in render(kept, SqlServer.dialect)
 
 
@@ -102,13 +107,13 @@ def test_a_session_looks_once_for_stages_of_the_dead(server: Server):
 
 def test_a_row_that_does_not_arrive_ends_the_load_before_it_begins(server: Server):
     server.loses_row = True
-    with pytest.raises(DatabaseError, match=r"dbo\.t: of 3 rows 2 came to the server\."):
+    with pytest.raises(DatabaseError, match=r"dbo\.t: 2 of 3 rows arrived at the server\."):
         written(server, rows(3))
     assert not any("INSERT INTO [dbo]" in text for text in server.sent)
 
 
 def test_a_column_that_does_not_arrive_is_named(server: Server):
     server.loses_column = True
-    with pytest.raises(DatabaseError, match=r"dbo\.t: of 3 rows 3 came to the server, and not every value of n\."):
+    with pytest.raises(DatabaseError, match=r"dbo\.t: 3 of 3 rows arrived at the server, and not every value of n\."):
         written(server, rows(3))
     assert not any("INSERT INTO [dbo]" in text for text in server.sent)

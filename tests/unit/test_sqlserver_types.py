@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from tidegate.databases.sqlserver import SqlServer
-from tidegate.databases.sqlserver.types import holds
-from tidegate.model.columns import Column, Shape
+from tidegate.databases.sqlserver.types import logical_type
+from tidegate.model.columns import Column, TableSchema
 from tidegate.model.connection import Connection
 from tidegate.model.names import TableName
 
@@ -16,8 +16,8 @@ UAT = SqlServer(Connection("sqlserver", "uat", 1433, "db", "u", "p"))
 
 
 def column(declared: str) -> Column:
-    held = holds(declared)
-    return Column("amount", declared, held.rests_as, holds=held, database="sqlserver")
+    held = logical_type(declared)
+    return Column("amount", declared, held.storage_type, logical_type=held, database="sqlserver")
 
 
 @pytest.mark.parametrize(
@@ -27,9 +27,9 @@ def column(declared: str) -> Column:
         ("smallmoney", "money", "wider"),
         ("money", "decimal(19,4)", "wider"),
         ("decimal(18,4)", "money", "wider"),
-        ("decimal(19,4)", "money", "amount is money in the target, where not every decimal(19,4) has room"),
+        ("decimal(19,4)", "money", "amount is money in the target, which cannot store every decimal(19,4)"),
         ("decimal(9,4)", "smallmoney", "wider"),
-        ("decimal(10,4)", "smallmoney", "amount is smallmoney in the target, where not every decimal(10,4) has room"),
+        ("decimal(10,4)", "smallmoney", "amount is smallmoney in the target, which cannot store every decimal(10,4)"),
         ("money", "smallmoney", "widen"),
     ],
 )
@@ -61,15 +61,15 @@ def collated(declared: str, *, has_default: bool = False) -> Column:
     ],
 )
 def test_a_column_is_widened_only_where_nothing_is_lost_and_the_server_lets_it(source, target, where, why):
-    shape = Shape(TableName("dbo", "t"), (collated(target),), **where)
-    assert why in UAT.why_not_widened(collated(source), collated(target), shape)
-    assert bool(UAT.why_not_widened(collated(source), collated(target), shape)) is bool(why)
+    shape = TableSchema(TableName("dbo", "t"), (collated(target),), **where)
+    assert why in UAT.widening_problem(collated(source), collated(target), shape)
+    assert bool(UAT.widening_problem(collated(source), collated(target), shape)) is bool(why)
 
 
 def test_a_column_with_a_default_keeps_its_type():
-    shape = Shape(TableName("dbo", "t"), ())
-    assert "has a default" in UAT.why_not_widened(column("bigint"), collated("int", has_default=True), shape)
-    assert not UAT.why_not_widened(column("decimal(18,2)"), collated("decimal(9,2)", has_default=True), shape)
+    shape = TableSchema(TableName("dbo", "t"), ())
+    assert "has a default" in UAT.widening_problem(column("bigint"), collated("int", has_default=True), shape)
+    assert not UAT.widening_problem(column("decimal(18,2)"), collated("decimal(9,2)", has_default=True), shape)
 
 
 @pytest.mark.parametrize("database", ["sqlserver", "postgresql"])

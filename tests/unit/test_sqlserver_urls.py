@@ -477,9 +477,9 @@ TOKEN = (
 CERTIFICATE = "Use authentication=ActiveDirectoryServicePrincipal with a client id and its secret."
 PARTNER = "Name one server, or the listener of its availability group."
 LANGUAGE = "Take it out: Tidegate chooses the language of its sessions."
-DSN = "Write out what it stands for: server, database and login."
-ENCRYPTED = "Columns that are always encrypted stay so."
-KERBEROS_ONLY = "Use Kerberos, which Trusted_Connection=yes stands for, or a login."
+DSN = "Write server, database and login instead."
+ENCRYPTED = "Take it out: Tidegate cannot decrypt Always Encrypted columns."
+KERBEROS_ONLY = "Use Kerberos, which Trusted_Connection=yes means, or a login."
 PRINCIPAL = "Take it out: Kerberos logs in as the first principal of the keytab."
 FILE = "Name the database of a server."
 USUAL = "Take it out, or use one of instance, encrypt, trust_server_certificate, hostname_in_certificate"
@@ -522,7 +522,7 @@ def test_a_keyword_that_nothing_here_answers_to_is_refused_by_name(text, option,
     refusal = refused(text)
 
     assert isinstance(refusal, Unsupported)
-    assert refusal.happened == f"`source` asks for the option `{option}`, which has no counterpart here."
+    assert refusal.happened == f"`source` asks for the option `{option}`, which Tidegate does not support."
     assert refusal.remedy.startswith(remedy)
 
 
@@ -534,12 +534,14 @@ def test_a_keyword_that_nothing_here_answers_to_is_refused_by_name(text, option,
     ],
 )
 def test_a_name_that_cannot_be_a_keyword_is_not_shown(text):
-    happened = "`source` asks for the option of a strange name, which has no counterpart here."
+    happened = "`source` asks for the option with a strange name, which Tidegate does not support."
 
     assert refused(text).happened == happened
 
 
-QUOTING = 'Write name=value pairs with `;` between them; a value that holds a `;` in {braces}, for ADO.NET in "quotes".'
+QUOTING = (
+    'Write name=value pairs with `;` between them, and a value that holds a `;` in {braces}, for ADO.NET in "quotes".'
+)
 
 
 @pytest.mark.parametrize(
@@ -594,7 +596,7 @@ def test_a_server_that_is_not_reached_by_tcp_is_refused(template, server_name, w
     refusal = refused(template.format(server_name))
 
     assert isinstance(refusal, Unsupported)
-    happened = f"`source` names its server by `{word}`, which is not TCP and which this version does not take."
+    happened = f"`source` names its server by `{word}`, which is not TCP and which this version does not support."
     assert refusal.happened == happened
     assert refusal.remedy.startswith(r"Write host, host,port or host\instance; in a URL host:port or host%5Cinstance")
 
@@ -604,15 +606,15 @@ PORT = "has a port that is not a number from 1 to 65535."
 CORRECT = "Correct the value, or take it out."
 KEEP = "Keep one of them."
 NO_USER = (
-    f"Add a user: {SHAPE}. To log in without one, say how: Trusted_Connection=yes, or "
+    f"Add a user: {SHAPE}. To log in without a user, use Trusted_Connection=yes, or "
     "authentication=ActiveDirectoryMSI or ActiveDirectoryDefault."
 )
-BOTH_LOGINS = "asks for the login of Windows, and has a user or a password as well."
+BOTH_LOGINS = "asks for a Windows login, but has a user or a password."
 ONE_LOGIN = "Keep one of them: Trusted_Connection=yes, or user and password."
 
 
 def two_values(name: str) -> str:
-    return f"has two values for `{name}`, or for what is another name of it."
+    return f"has two values for `{name}` or for another name of the same option."
 
 
 @pytest.mark.parametrize(
@@ -694,15 +696,15 @@ USABLE_MODES = "Use ActiveDirectoryServicePrincipal, ActiveDirectoryMSI or Activ
 @pytest.mark.parametrize(
     ("written", "mode", "reason"),
     [
-        ("ActiveDirectoryInteractive", "ActiveDirectoryInteractive", "a job cannot use: somebody would have to answer"),
+        ("ActiveDirectoryInteractive", "ActiveDirectoryInteractive", "a job cannot use: it asks a person"),
         (
             "Active Directory Interactive",
-            *("ActiveDirectoryInteractive", "a job cannot use: somebody would have to answer"),
+            *("ActiveDirectoryInteractive", "a job cannot use: it asks a person"),
         ),
-        ("ActiveDirectoryDeviceCode", "ActiveDirectoryDeviceCode", "a job cannot use: somebody would have to answer"),
+        ("ActiveDirectoryDeviceCode", "ActiveDirectoryDeviceCode", "a job cannot use: it asks a person"),
         (
             "Active Directory Device Code Flow",
-            *("ActiveDirectoryDeviceCodeFlow", "a job cannot use: somebody would have to answer"),
+            *("ActiveDirectoryDeviceCodeFlow", "a job cannot use: it asks a person"),
         ),
         (
             "ActiveDirectoryServicePrincipalCertificate",
@@ -740,7 +742,9 @@ def test_an_odbc_or_ado_string_of_another_database_is_refused(text):
     refusal = refused(text)
 
     assert isinstance(refusal, Unsupported)
-    happened = "`source` is an ODBC or ADO.NET string that names no SQL Server, and no others are read."
+    happened = (
+        "`source` is an ODBC or ADO.NET string for another database than SQL Server, which Tidegate does not read."
+    )
     assert refusal.happened == happened
     assert refusal.remedy.endswith(f"{SHAPE}.")
 
@@ -780,7 +784,7 @@ def test_the_display_form_holds_no_secret_and_leads_back(text, display):
     connection = parse_connection(text)
 
     assert connection.display == str(connection) == display
-    assert parse_connection(display).same_place_as(connection)
+    assert parse_connection(display).same_database_as(connection)
     assert parse_connection(display).display == display
 
 
@@ -798,7 +802,7 @@ def test_any_display_form_leads_back_to_the_same_place(user, database, host, ins
     again = parse_connection(plainly(connection.display))
 
     assert again == Connection(*place, options=options)
-    assert again.same_place_as(connection)
+    assert again.same_database_as(connection)
 
 
 @pytest.mark.parametrize(
@@ -823,16 +827,16 @@ def test_any_display_form_leads_back_to_the_same_place(user, database, host, ins
 def test_the_same_place(one, other, same):
     first, second = parse_connection(f"sqlserver://{one}"), parse_connection(f"mssql+pyodbc://{other}")
 
-    assert first.same_place_as(second) is same
-    assert second.same_place_as(first) is same
+    assert first.same_database_as(second) is same
+    assert second.same_database_as(first) is same
 
 
 def test_the_same_place_in_other_forms():
     connection = parse_connection("sqlserver://u@h/db")
 
     for text in (LOGIN, odbc("u", "p", "db"), ado("u", "p", "db"), jdbc("u", "p", "db")):
-        assert parse_connection(text).same_place_as(connection)
-    assert not parse_connection("mysql://u@h:1433/db").same_place_as(connection)
+        assert parse_connection(text).same_database_as(connection)
+    assert not parse_connection("mysql://u@h:1433/db").same_database_as(connection)
 
 
 def test_an_instance_is_a_name_that_can_be_protected():

@@ -13,7 +13,7 @@ from tidegate.interfaces import Database
 from tidegate.model.columns import Column
 from tidegate.model.connection import Connection
 from tidegate.model.names import TableName
-from tidegate.model.types import Type, takes
+from tidegate.model.types import Type, type_fit
 
 DATABASES: list[Database] = [
     Postgresql(Connection("postgresql", "nowhere", 5432, "none")),
@@ -33,7 +33,7 @@ EVERY = [
 
 
 def column(holds: Type, database: str = "elsewhere") -> Column:
-    return Column("x", "its type", holds.rests_as, holds=holds, database=database)
+    return Column("x", "its type", holds.storage_type, logical_type=holds, database=database)
 
 
 @pytest.mark.parametrize("database", DATABASES, ids=lambda one: one.kind)
@@ -42,7 +42,7 @@ def test_what_a_database_declares_takes_what_it_was_declared_for(database: Datab
     source = column(holds)
     made = database.declare(source)
     assert database.fits(source, made) == "same"
-    assert (made.rests_as, made.stands_for, made.database) == (source.rests_as, holds, database.kind)
+    assert (made.storage_type, made.read_as, made.database) == (source.storage_type, holds, database.kind)
 
 
 @pytest.mark.parametrize("database", DATABASES, ids=lambda one: one.kind)
@@ -53,7 +53,7 @@ def test_a_column_of_its_own_kind_keeps_its_type(database: Database, holds: Type
 
 @pytest.mark.parametrize("holds", EVERY, ids=str)
 def test_every_type_takes_itself(holds: Type):
-    assert takes(holds, holds) == "same"
+    assert type_fit(holds, holds) == "same"
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_every_type_takes_itself(holds: Type):
     ids=str,
 )
 def test_what_fits_what(target: Type, source: Type, verdict: str):
-    assert takes(target, source) == verdict
+    assert type_fit(target, source) == verdict
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_what_fits_what(target: Type, source: Type, verdict: str):
 def test_mysql_and_mariadb_do_not_ask_for_what_only_the_other_has(
     column_type: str, holds: Type, collation: str, on_mariadb: str, on_mysql: str
 ):
-    source = Column("x", column_type, holds.rests_as, holds=holds, database="mysql", collation=collation)
+    source = Column("x", column_type, holds.storage_type, logical_type=holds, database="mysql", collation=collation)
     for ours, expected in (("utf8mb4_nopad_bin", on_mariadb), ("utf8mb4_0900_bin", on_mysql)):
         made = declare(source, ours).type
         assert made == column_type if expected == "its own" else expected in made
@@ -122,7 +122,7 @@ def test_a_row_of_mysql_has_room_for_every_column():
     mysql = DATABASES[1]
     many = [replace(column(Type("string", 255)), name=f"c{number}") for number in range(100)]
     (statement,) = mysql.create_table(TableName("b", "t"), [mysql.declare(one) for one in many], ("c0",), "c1")
-    text = mysql.text_of(statement)
+    text = mysql.render(statement)
     assert "`c0` varchar(255)" in text
     assert "`c1` varchar(255)" in text
     assert 30 < text.count("longtext") < 60

@@ -319,7 +319,7 @@ def test_options_of_mysql_get_one_name_whatever_driver_they_were_written_for(tex
         (
             "mongodb://u:hunter2@h/db",
             ConfigError,
-            "starts with `mongodb:`, which is no database that Tidegate knows",
+            "starts with `mongodb:`, which is not a database that Tidegate knows",
         ),
         ("Driver={ODBC Driver 18};Server=h;Pwd=hunter2", Unsupported, "is an ODBC or ADO.NET string"),
         ("Host=h;Username=u;Password=hunter2", Unsupported, "is an ODBC or ADO.NET string"),
@@ -402,8 +402,8 @@ def refused(text, error, happened, remedy):
         ("mysql+pymysql://h/db?ssl_key_password=hunter2", "option `ssl_key_password`", TAKE_OUT),
         ("mysql://h/db?ssl_capath=/ca", "option `ssl_capath`", TAKE_OUT),
         ("mysql://h/db?sslaccept=strict", "option `sslaccept`", TAKE_OUT),
-        ("mysql://h/db?password=p&hunter2 =1", "option of a strange name", TAKE_OUT),
-        ("mysql://h/db?${WORD}=1", "option of a strange name", TAKE_OUT),
+        ("mysql://h/db?password=p&hunter2 =1", "option with a strange name", TAKE_OUT),
+        ("mysql://h/db?${WORD}=1", "option with a strange name", TAKE_OUT),
         ("jdbc:mysql://h/db?dnsSrv=true", "JDBC option `dnsSrv`", TAKE_OUT_OF_JDBC),
         ("jdbc:mysql://h/db?socketFactory=x", "JDBC option `socketFactory`", TAKE_OUT_OF_JDBC),
         ("jdbc:mysql://h/db?socksProxyHost=x", "JDBC option `socksProxyHost`", TAKE_OUT_OF_JDBC),
@@ -416,7 +416,7 @@ def refused(text, error, happened, remedy):
     ],
 )
 def test_an_option_that_nothing_here_answers_to_is_refused_by_name(text, option, remedy):
-    refused(text, Unsupported, f"asks for the {option}, which has no counterpart here.", remedy)
+    refused(text, Unsupported, f"asks for the {option}, which Tidegate does not support.", remedy)
 
 
 @pytest.mark.parametrize(
@@ -430,7 +430,7 @@ def test_an_option_that_nothing_here_answers_to_is_refused_by_name(text, option,
     ],
 )
 def test_a_character_set_that_loses_characters_is_refused(text, option):
-    refused(text, Unsupported, f"has a `{option}` other than utf8mb4", "Take it out: Tidegate speaks utf8mb4.")
+    refused(text, Unsupported, f"has a `{option}` other than utf8mb4", "Take it out: Tidegate uses utf8mb4.")
 
 
 @pytest.mark.parametrize(
@@ -463,7 +463,7 @@ def test_a_value_that_an_option_does_not_have_is_refused(text, happened):
         ("jdbc:mysql://address=(host=h)(port=1)/db", Unsupported, "describes its host in parentheses", "Write mysql:"),
         ("jdbc:mysql://(host=h,port=3306)/db", Unsupported, "describes its host in parentheses", "Write mysql:"),
         ("jdbc:mysql://u:hunter2@h1,h2:3307/db", Unsupported, "names several hosts", "Name one of them."),
-        ("mysqlx://u:hunter2@h/db", ConfigError, "starts with `mysqlx:`, which is no database that", ALL_SHAPES),
+        ("mysqlx://u:hunter2@h/db", ConfigError, "starts with `mysqlx:`, which is not a database that", ALL_SHAPES),
         ("Driver={MySQL ODBC};Server=h;Pwd=hunter2", Unsupported, "is an ODBC or ADO.NET string", ALL_SHAPES),
         ("mysql:host=h;dbname=db;password=hunter2", ConfigError, UNREADABLE, ALL_SHAPES),
         ("u:hunter2@tcp(h:3306)/db", ConfigError, UNREADABLE, ALL_SHAPES),
@@ -484,7 +484,7 @@ def test_a_place_that_is_not_one_server_is_refused(text, error, happened, remedy
     ],
 )
 def test_a_driver_that_would_choose_among_servers_is_refused(scheme, choice):
-    happened = f"leaves the choice among several servers to `{choice}`, which this version does not take."
+    happened = f"leaves the choice among several servers to `{choice}`, which this version does not support."
     refused(f"{scheme}://u:hunter2@h/db", Unsupported, happened, f"Name one of them: {MYSQL_SHAPE}.")
 
 
@@ -499,7 +499,7 @@ def test_a_driver_that_would_choose_among_servers_is_refused(scheme, choice):
     ],
 )
 def test_pairs_with_words_of_mysql_are_refused_since_pairs_are_for_postgresql(text, word):
-    happened = f"says `{word}`, which is MySQL's; a `key=value` text is for PostgreSQL."
+    happened = f"has `{word}`, which belongs to MySQL; a `key=value` text is for PostgreSQL."
     refused(text, Unsupported, happened, ALL_SHAPES)
 
 
@@ -661,7 +661,7 @@ def test_the_display_form_leads_back_to_the_same_place(scheme, user, database, h
     again = parse_connection(connection.display.replace("${", "$${"))
 
     assert again == Connection(scheme, host, port, database, user, options=socket_option(scheme, host))
-    assert again.same_place_as(connection)
+    assert again.same_database_as(connection)
 
 
 def test_no_text_form_of_a_connection_holds_a_secret():
@@ -715,8 +715,8 @@ def test_display(kind, host, display):
     ],
 )
 def test_the_same_place(one, other, same):
-    assert parse_connection(one).same_place_as(parse_connection(other)) is same
-    assert parse_connection(other).same_place_as(parse_connection(one)) is same
+    assert parse_connection(one).same_database_as(parse_connection(other)) is same
+    assert parse_connection(other).same_database_as(parse_connection(one)) is same
 
 
 @each_scheme
@@ -740,8 +740,8 @@ def test_the_same_place(one, other, same):
 def test_one_server_has_several_names(scheme, one, other, same):
     first, second = parse_connection(f"{scheme}://{one}"), parse_connection(f"{scheme}://{other}")
 
-    assert first.same_place_as(second) is same
-    assert second.same_place_as(first) is same
+    assert first.same_database_as(second) is same
+    assert second.same_database_as(first) is same
 
 
 # Databases that an installed package adds
@@ -776,7 +776,7 @@ def test_the_url_of_a_database_that_a_package_adds_is_taken_as_it_is(text, expec
     connection = parse_connection(text)
 
     assert connection == expected
-    assert parse_connection(connection.display).same_place_as(connection)
+    assert parse_connection(connection.display).same_database_as(connection)
 
 
 @pytest.mark.usefixtures("added")

@@ -1,4 +1,4 @@
-"""Partition values, the scope that they span, and names of tables: what they mean without a server."""
+"""Partition values, scopes and table names: spelling, order, JSON and parsing, without a server."""
 
 from __future__ import annotations
 
@@ -14,14 +14,20 @@ from hypothesis import strategies as st
 
 from tidegate.model.names import TableName
 from tidegate.model.scope import Scope
-from tidegate.model.values import Kind, Value
+from tidegate.model.values import Value, ValueKind
 
-INTEGER, DECIMAL, DATE, TIMESTAMP, TEXT = Kind.INTEGER, Kind.DECIMAL, Kind.DATE, Kind.TIMESTAMP, Kind.TEXT
+INTEGER, DECIMAL, DATE, TIMESTAMP, TEXT = (
+    ValueKind.INTEGER,
+    ValueKind.DECIMAL,
+    ValueKind.DATE,
+    ValueKind.TIMESTAMP,
+    ValueKind.TEXT,
+)
 ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"))
 ANY_NAME = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), min_size=1)
 
 
-# One meaning has one spelling: file names, ledger rows and literals are made of it.
+# Each value has one spelling, which file names, ledger entries and literals use.
 SPELLINGS = [
     (INTEGER, "20240131", "20240131"),
     (INTEGER, "-9223372036854775808", "-9223372036854775808"),
@@ -68,12 +74,14 @@ SPELLINGS = [
 
 
 @pytest.mark.parametrize(("kind", "given", "text"), SPELLINGS)
-def test_a_value_is_spelled_in_one_way(kind: Kind, given: object, text: str):
+def test_value_has_one_spelling(kind: ValueKind, given: object, text: str):
+    """Different spellings of a value, such as `007` and `7`, become one text."""
     assert str(Value.of(given, kind)) == text
 
 
 @pytest.mark.parametrize(("kind", "given", "text"), SPELLINGS)
-def test_a_spelling_is_read_back_as_the_same_value(kind: Kind, given: object, text: str):
+def test_spelling_is_parsed_back(kind: ValueKind, given: object, text: str):
+    """The text of a value is parsed back to an equal value with the same text."""
     assert Value.of(text, kind) == Value.of(given, kind)
     assert Value.of(text, kind).text == text
 
@@ -112,13 +120,15 @@ def test_a_spelling_is_read_back_as_the_same_value(kind: Kind, given: object, te
         (TIMESTAMP, "now"),
     ],
 )
-def test_what_is_no_value_of_its_kind_is_refused(kind: Kind, text: str):
+def test_invalid_value_is_refused(kind: ValueKind, text: str):
+    """A text that is not a valid value of its kind is refused."""
     with pytest.raises(ValueError):  # noqa: PT011 - the caller adds the words for a user
         Value.of(text, kind)
 
 
 @pytest.mark.parametrize("text", ["2024-02-29", "2000-02-29", "0001-02-29 BC", "0005-02-29 BC"])
-def test_leap_days_are_days_also_before_christ(text: str):
+def test_leap_days_are_valid_dates(text: str):
+    """Leap days are valid, also in leap years BC."""
     assert Value.of(text, DATE).text == text
 
 
@@ -162,7 +172,8 @@ def test_leap_days_are_days_also_before_christ(text: str):
         (TEXT, ["", "10", "9", "A", "B", "a", "á", "🙂"]),
     ],
 )
-def test_values_of_each_kind_stand_in_their_order(kind: Kind, ascending: list[str]):
+def test_values_of_each_kind_are_ordered(kind: ValueKind, ascending: list[str]):
+    """Values of each kind sort as numbers, dates, timestamps or texts."""
     values = [Value.of(text, kind) for text in ascending]
     shuffled = random.Random(1).sample(values, len(values))
 
@@ -171,50 +182,52 @@ def test_values_of_each_kind_stand_in_their_order(kind: Kind, ascending: list[st
 
 
 @given(st.lists(st.integers()))
-def test_integers_are_ordered_as_numbers(numbers: list[int]):
+def test_integers_sort_as_numbers(numbers: list[int]):
+    """Integer values sort as numbers, not as texts."""
     assert [int(value.text) for value in sorted(Value.of(n, INTEGER) for n in numbers)] == sorted(numbers)
 
 
 @given(st.lists(st.decimals(allow_nan=False, allow_infinity=False)))
-def test_decimals_are_ordered_as_numbers_and_lose_no_digit(numbers: list[Decimal]):
+def test_decimals_sort_as_numbers_and_keep_digits(numbers: list[Decimal]):
+    """Decimal values sort as numbers and keep every digit."""
     assert [Decimal(value.text) for value in sorted(Value.of(n, DECIMAL) for n in numbers)] == sorted(numbers)
 
 
 @given(st.decimals(allow_nan=False, allow_infinity=False, places=4), st.integers(0, 12))
-def test_zeros_at_the_end_of_a_decimal_change_nothing(number: Decimal, zeros: int):
+def test_trailing_zeros_do_not_matter(number: Decimal, zeros: int):
+    """Trailing zeros of a decimal do not change its text."""
     longer = f"{number:f}" + "0" * zeros
     assert Value.of(longer, DECIMAL).text == Value.of(number, DECIMAL).text
 
 
 @given(st.lists(st.dates()))
-def test_dates_are_ordered_as_days(days: list[date]):
+def test_dates_sort_as_dates(days: list[date]):
+    """Date values sort as dates."""
     values = sorted(Value.of(day.isoformat(), DATE) for day in days)
     assert [date.fromisoformat(value.text) for value in values] == sorted(days)
 
 
 @given(st.lists(st.datetimes()))
-def test_timestamps_are_ordered_as_moments(moments: list[datetime]):
+def test_timestamps_sort_as_timestamps(moments: list[datetime]):
+    """Timestamp values sort as timestamps."""
     values = sorted(Value.of(moment.isoformat(sep=" "), TIMESTAMP) for moment in moments)
-    assert [datetime.fromisoformat(_padded(value.text)) for value in values] == sorted(moments)
-
-
-def _padded(text: str) -> str:
-    """Python 3.10 reads three or six digits of a second, not one."""
-    whole, _, fraction = text.partition(".")
-    return f"{whole}.{fraction.ljust(6, '0')}"
+    assert [datetime.fromisoformat(value.text) for value in values] == sorted(moments)
 
 
 @given(ANY_TEXT)
-def test_texts_are_kept_as_they_are(text: str):
+def test_text_values_are_unchanged(text: str):
+    """A text value keeps its text unchanged."""
     assert Value.of(text, TEXT).text == text
 
 
-def test_equal_values_are_one_key():
+def test_equal_values_are_one_dictionary_key():
+    """Equal values with different spellings are the same dictionary key."""
     held = {Value.of("1.50", DECIMAL): "first"}
     assert held[Value.of("1.5", DECIMAL)] == "first"
 
 
-def test_a_value_equals_nothing_but_values():
+def test_value_equals_only_values():
+    """A value does not equal a plain number or text."""
     assert Value.of("1", INTEGER) != 1
     assert Value.of("a", TEXT) != "a"
 
@@ -246,28 +259,31 @@ def scope(floor: int | None = None, ranges: tuple[tuple[int, int], ...] = (), fo
     ],
     ids=str,
 )
-def test_a_scope_holds_its_floor_and_its_ranges_less_what_was_forgotten(
-    of: Scope, held: list[int], left_out: list[int]
-):
-    assert [value for value in (*held, *left_out) if of.holds(number(value))] == held
+def test_scope_contains_floor_and_ranges(of: Scope, held: list[int], left_out: list[int]):
+    """A scope contains values from its floor on and in its ranges, without forgotten values."""
+    assert [value for value in (*held, *left_out) if of.covers(number(value))] == held
 
 
-def test_a_backfill_adds_its_range_and_nothing_between():
+def test_range_adds_no_values_between():
+    """A backfilled range adds its own values and none between the range and the floor."""
     widened = scope(floor=202406).with_range(number(202401), number(202401))
-    assert [month for month in range(202400, 202408) if widened.holds(number(month))] == [202401, 202406, 202407]
+    assert [month for month in range(202400, 202408) if widened.covers(number(month))] == [202401, 202406, 202407]
 
 
-def test_a_range_is_added_once():
+def test_adding_a_range_twice_changes_nothing():
+    """Adding the same range again returns an equal scope."""
     once = scope(floor=5).with_range(number(1), number(2))
     assert once.with_range(number(1), number(2)) == once
 
 
-def test_a_backfill_remembers_what_was_forgotten_inside_of_it_and_only_there():
+def test_range_restores_forgotten_values_inside():
+    """A backfilled range restores forgotten values inside of it, and only those."""
     widened = scope(floor=5, forgotten=(6, 9)).with_range(number(6), number(7))
-    assert (widened.holds(number(6)), widened.holds(number(9))) == (True, False)
+    assert (widened.covers(number(6)), widened.covers(number(9))) == (True, False)
 
 
-def test_forgetting_twice_is_forgetting_once():
+def test_forgetting_twice_changes_nothing():
+    """Forgetting the same value again returns an equal scope."""
     once = scope(floor=5).without(number(6))
     assert once.without(number(6)) == once
 
@@ -282,7 +298,8 @@ def test_forgetting_twice_is_forgetting_once():
         (scope(forgotten=(10, 9)), "nothing, without 9, 10"),
     ],
 )
-def test_a_scope_reads_as_a_sentence(of: Scope, text: str):
+def test_scope_text_is_readable(of: Scope, text: str):
+    """The text of a scope names floor, ranges and forgotten values."""
     assert str(of) == text
 
 
@@ -302,11 +319,13 @@ def test_a_scope_reads_as_a_sentence(of: Scope, text: str):
     ],
     ids=str,
 )
-def test_a_scope_survives_the_ledger(of: Scope):
+def test_scope_survives_json(of: Scope):
+    """A scope is equal after it was written to JSON and parsed."""
     assert Scope.from_json(of.to_json()) == of
 
 
-def test_a_scope_is_stored_in_words_that_outlive_a_version():
+def test_scope_json_format_is_stable():
+    """The JSON keys of a scope are fixed, because later versions must read them."""
     assert json.loads(scope(floor=5, ranges=((1, 2),), forgotten=(6,)).to_json()) == {
         "kind": "integer",
         "floor": "5",
@@ -332,12 +351,14 @@ def test_a_scope_is_stored_in_words_that_outlive_a_version():
         ("äöü🙂", "", "äöü🙂"),
     ],
 )
-def test_a_table_name_is_read_as_written(text: str, schema: str, name: str):
+def test_table_name_is_parsed(text: str, schema: str, name: str):
+    """A table name is parsed into schema and name, with quotes and case kept."""
     assert TableName.parse(text) == TableName(schema, name)
 
 
 @pytest.mark.parametrize("text", ["", ".", "a.", ".a", "a..b", "a.b.c", '"a', 'a"b', '"a"b', 'a."b"c', '"a"."b"."c"'])
-def test_what_is_no_table_name_is_refused(text: str):
+def test_invalid_table_name_is_refused(text: str):
+    """A text that is not a table name is refused."""
     with pytest.raises(ValueError, match="is not a table name"):
         TableName.parse(text)
 
@@ -353,13 +374,14 @@ def test_what_is_no_table_name_is_refused(text: str):
         (TableName("", 'odd "table'), '"odd ""table"'),
     ],
 )
-def test_a_table_name_is_shown_with_quotes_only_where_it_needs_them(name: TableName, text: str):
+def test_table_name_is_quoted_only_if_needed(name: TableName, text: str):
+    """The text of a table name has quotes only where parsing needs them."""
     assert str(name) == text
 
 
 @given(st.just("") | ANY_NAME, ANY_NAME)
-def test_what_is_shown_of_a_name_leads_back_to_it(schema: str, name: str):
-    """The ledger and the lake know a table by this text: two tables must never share it."""
+def test_table_name_text_is_unique(schema: str, name: str):
+    """Ledger and lake identify a table by this text, so two tables must never share it."""
     assert TableName.parse(str(TableName(schema, name))) == TableName(schema, name)
 
 
@@ -372,23 +394,26 @@ def test_what_is_shown_of_a_name_leads_back_to_it(schema: str, name: str):
         (TableName("public", "orders"), TableName("public", "orders")),
     ],
 )
-def test_the_default_schema_is_filled_in(name: TableName, within: TableName):
+def test_default_schema_is_filled_in(name: TableName, within: TableName):
+    """A name without a schema, or with the default of another database, gets the default schema."""
     assert name.within("public") == within
 
 
-# Texts that sort as values do
+# Sortable texts
 
 
 @given(st.lists(st.decimals(allow_nan=False, allow_infinity=False, places=None), max_size=20))
 @example([Decimal("-9.5"), Decimal(-9), Decimal(-10), Decimal(0), Decimal("9.01"), Decimal(9), Decimal(10)])
 @example([Decimal("1e-40"), Decimal("-1e-40"), Decimal("1e40"), Decimal("-1e40"), Decimal("123456789" * 9)])
-def test_numbers_have_texts_that_sort_as_they_do(numbers: list[Decimal]):
-    values = [Value.of(f"{number:f}", Kind.DECIMAL) for number in numbers]
-    assert sorted(values) == sorted(values, key=lambda value: value.in_order)
+def test_sortable_text_of_decimals(numbers: list[Decimal]):
+    """The sortable texts of decimals have the order of the numbers."""
+    values = [Value.of(f"{number:f}", ValueKind.DECIMAL) for number in numbers]
+    assert sorted(values) == sorted(values, key=lambda value: value.sort_key)
 
 
-def test_moments_have_texts_that_sort_as_they_do():
+def test_sortable_text_of_timestamps():
+    """The sortable texts of timestamps have the order of the timestamps."""
     texts = ["-infinity", "4713-01-01 BC", "0001-12-31 BC", "0001-01-01", "2024-01-31", "2024-01-31 00:00:00.000001"]
-    values = [Value.of(text, Kind.TIMESTAMP) for text in (*texts, "9999-12-31", "10000-01-01", "infinity")]
-    in_order = [value.in_order for value in values]
-    assert sorted(set(in_order)) == in_order
+    values = [Value.of(text, ValueKind.TIMESTAMP) for text in (*texts, "9999-12-31", "10000-01-01", "infinity")]
+    sort_key = [value.sort_key for value in values]
+    assert sorted(set(sort_key)) == sort_key

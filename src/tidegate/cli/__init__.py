@@ -1,1 +1,1 @@
-"""The command line. Commands call the api and hand the result to an output; they hold no thought of their own."""
+"""The command line. Commands call `api` and pass the result to an `Output`; they decide nothing themselves."""

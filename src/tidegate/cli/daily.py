@@ -1,4 +1,4 @@
-"""plan, run, verify, repair, backfill."""
+"""The commands plan, run, verify, repair and backfill."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def plan(tables: tuple[str, ...], config: Path, output: Output) -> int:
 
     Example: tidegate plan 'daily_*'
     """
-    made = open_project(config, output).plan(*tables)
-    output.plan(made)
-    return 1 if made.failures else 0
+    planned = open_project(config, output).plan(*tables)
+    output.plan(planned)
+    return 1 if planned.failures else 0
 
 
 @click.command()
@@ -53,7 +53,7 @@ def run(
     master: str | None,
     output: Output,
 ) -> int:
-    """Bring the target in step with the source: land what is new, load it, prove it.
+    """Bring the target in sync with the source: extract what is new, load it, prove it.
 
     Example: tidegate run daily_transactions
     """
@@ -73,7 +73,7 @@ def run(
 @master_option
 @command_options
 def verify(tables: tuple[str, ...], config: Path, deep: bool, quiet: bool, master: str | None, output: Output) -> int:
-    """Read source and target and prove that they are equal within the scope. Exit code 3 when they are not.
+    """Compare every row of source and target within the scope. Exit code 3 when they differ.
 
     Example: tidegate verify --deep daily_transactions
     """
@@ -91,7 +91,7 @@ def verify(tables: tuple[str, ...], config: Path, deep: bool, quiet: bool, maste
 @master_option
 @command_options
 def repair(tables: tuple[str, ...], config: Path, yes: bool, quiet: bool, master: str | None, output: Output) -> int:
-    """Verify, then extract and load again exactly the values that differ.
+    """Verify, then extract and load again the values that differ.
 
     Example: tidegate repair daily_transactions --yes
     """
@@ -111,7 +111,7 @@ def repair(tables: tuple[str, ...], config: Path, yes: bool, quiet: bool, master
 @master_option
 @command_options
 def backfill(table: str, config: Path, from_: str, to: str, quiet: bool, master: str | None, output: Output) -> int:
-    """Take a range of older values into the scope and load what is missing of it.
+    """Add a range of older values to the scope, and load those that are missing.
 
     Example: tidegate backfill daily_transactions --from 20240101 --to 20240131
     """

@@ -1,28 +1,26 @@
-"""The command `tidegate`."""
+"""The command `tidegate`: finds and runs a command by its name."""
 
 from __future__ import annotations
 
-import atexit
 import importlib
-import os
-import sys
 
 import click
 
 from tidegate._version import __version__
-from tidegate.spark.lean import keep_pandas_from_lists
+from tidegate.spark.startup import exit_now
+from tidegate.spark.startup.without_pandas import keep_pandas_from_lists
 
-# Where each command lives. Modules are imported when a command is asked for, so that --help stays quick.
+# The module of each command. A module is imported only when its command runs, so that --help stays fast.
 _COMMANDS = {
     "start": ("init", "demo"),
     "daily": ("plan", "run", "verify", "repair", "backfill"),
-    "look": ("status", "explain", "describe", "grants", "history", "report", "plugins"),
+    "show": ("status", "explain", "describe", "grants", "history", "report", "plugins"),
     "operate": ("adopt", "forget", "clean"),
 }
 
 
 class _Commands(click.Group):
-    """Finds a command by its name, in the order of the day."""
+    """Finds a command by its name. Lists the commands in the order in which a user needs them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [name for names in _COMMANDS.values() for name in names]
@@ -46,19 +44,13 @@ def main() -> None:
 
 
 def process() -> None:
-    """The command as a process of its own.
-
-    It ends without taking its modules apart, which takes Python a tenth of a second: what had to be closed is closed
-    by now, and whoever asked to be called in the end is called."""
+    """Run the command, then end this process with its exit code."""
     try:
         main()
     except SystemExit as end:
         if not isinstance(end.code, int):
             raise
-        atexit._run_exitfuncs()
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(end.code)
+        exit_now(end.code)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""adopt, forget, clean."""
+"""The commands adopt, forget and clean."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 @master_option
 @command_options
 def adopt(tables: tuple[str, ...], config: Path, yes: bool, quiet: bool, master: str | None, output: Output) -> int:
-    """Take over what the target already holds: receipts and scope are recorded, nothing is reloaded.
+    """Take over rows that the target already has: record their receipts and scope, and reload nothing.
 
     Example: tidegate adopt daily_transactions --yes
     """
-    confirm("What the target holds will be recorded as it is, unproven against the source. Go on?", yes)
+    confirm("The rows of the target will be recorded as they are, not compared with the source. Go on?", yes)
     with open_project(config, output, quiet=quiet, master=master) as project:
         report = project.adopt(*tables, check=False)
         output.report(report)
@@ -45,15 +45,15 @@ def adopt(tables: tuple[str, ...], config: Path, yes: bool, quiet: bool, master:
 @click.command()
 @click.argument("table")
 @config_option
-@click.option("--value", required=True, metavar="VALUE", help="The value to take out of the scope.")
+@click.option("--value", required=True, metavar="VALUE", help="The value to remove from the scope.")
 @yes_option
 @command_options
 def forget(table: str, config: Path, value: str, yes: bool, output: Output) -> int:
-    """Take a value out of the scope. Its rows and its file stay; no later run touches them.
+    """Remove a value from the scope. Its rows and its file stay; no later run changes them.
 
     Example: tidegate forget daily_transactions --value 20240105 --yes
     """
-    confirm(f"{table} {value} will no longer be kept in step. Go on?", yes)
+    confirm(f"{table} {value} will no longer be kept in sync. Go on?", yes)
     scope = open_project(config, output).forget(table, value)
     output.facts({"table": table, "forgotten": value, "scope": str(scope)}, f"{table}: scope is now {scope}")
     return 0
@@ -67,17 +67,17 @@ def forget(table: str, config: Path, value: str, yes: bool, output: Output) -> i
     default=24.0,
     show_default=True,
     metavar="HOURS",
-    help="Leave younger ones alone.",
+    help="Keep younger ones.",
 )
-@click.option("--dry-run", is_flag=True, help="Only show what would be swept.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be removed.")
 @command_options
 def clean(config: Path, older_than: float, dry_run: bool, output: Output) -> int:
-    """Sweep what dead runs left behind: unfinished files of the lake, old reports. Published files stay.
+    """Remove what killed runs left: unfinished files of the lake, old reports. Committed files stay.
 
     Example: tidegate clean --dry-run
     """
     cleaned = open_project(config, output).clean(older_than_hours=older_than, dry_run=dry_run)
-    word = "would be swept" if dry_run else "swept"
+    word = "would be removed" if dry_run else "removed"
     lines = [
         *(f"{word}: {folder}" for folder in cleaned.workspaces),
         f"{len(cleaned.workspaces)} workspaces and {cleaned.reports} reports {word}",

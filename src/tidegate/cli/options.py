@@ -1,4 +1,4 @@
-"""Options that several commands share, and the way from them to an open project."""
+"""Options that several commands share, and the function that opens a project with them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ tables_argument = click.argument("tables", nargs=-1, metavar="[TABLE]...")
 
 
 def command_options(command: Command) -> Command:
-    """What every command takes. The command receives `output` instead of `as_json` and `debug`."""
+    """Add `--json` and `--debug` to a command, which receives an `output` instead, and print its errors."""
 
     @json_option
     @debug_option
@@ -55,7 +55,7 @@ def command_options(command: Command) -> Command:
             sys.exit(problem.exit_code)
         except KeyboardInterrupt:
             output.error(
-                TidegateError("Interrupted.", "What was committed stands, each value whole.", "Run again to go on.")
+                TidegateError("Interrupted.", "Committed values stay, each of them complete.", "Run again to continue.")
             )
             sys.exit(130)
 
@@ -63,7 +63,7 @@ def command_options(command: Command) -> Command:
 
 
 def open_project(config: Path, output: Output, *, quiet: bool = True, master: str | None = None) -> Tidegate:
-    """Read the configuration and get ready; nothing is connected yet."""
+    """Return the project of a configuration file. Connects to nothing yet."""
     from tidegate.api import Tidegate
     from tidegate.cli.progress import BarProgress, PlainProgress
     from tidegate.config import load_project
@@ -81,14 +81,14 @@ def open_project(config: Path, output: Output, *, quiet: bool = True, master: st
 
 
 def confirm(question: str, yes: bool) -> None:
-    """Ask, unless `--yes`. Where nobody can answer, refuse."""
+    """Ask the user, unless `--yes`. Raises ConfigError when the answer is no, or when there is no terminal."""
     if yes:
         return
     if not sys.stdin.isatty():
         raise ConfigError(
-            f"{question} Nobody is here to answer.",
+            f"{question} There is no terminal to answer at.",
             "Nothing was changed.",
-            "Say `--yes` to do it without asking.",
+            "Use `--yes` to do it without asking.",
         )
     if not click.confirm(question):
         raise ConfigError("Not confirmed.", "Nothing was changed.")

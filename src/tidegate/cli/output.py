@@ -1,4 +1,4 @@
-"""What commands print: text for people, or one JSON document for programs. Secrets are taken out here, at the end."""
+"""Print the results of commands: text for people, or one JSON document for programs. Secrets are hidden here."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from typing import Any
 
 import click
 
-from tidegate.cli.standing import heading, in_lines, in_one_line
+from tidegate.cli.status import heading, in_lines, in_one_line
 from tidegate.errors import TidegateError
 from tidegate.model.coverage import CHECK as COVERAGE
 from tidegate.model.description import Section
-from tidegate.model.plan import Plan
-from tidegate.model.report import RunReport
+from tidegate.model.explain import explain, place_of, value_of, verb_of
+from tidegate.model.plan import Labels, Plan
+from tidegate.model.report import RunReport, engine_in_words
 from tidegate.model.status import TableStatus
-from tidegate.runs.explainer import explain, is_whole, place_of, scope_in_words, value_of, verb_of
+from tidegate.model.windows import is_whole
 
 DIFFERS = "the target differs from the source"
 MOST_NAMED = 5
@@ -25,7 +26,7 @@ _COLOURS = {
     "done": "green",
     "equal": "green",
     "nothing to do": "green",
-    "in step": "green",
+    "in sync": "green",
     "failed": "red",
     "differs": "yellow",
     "differences": "yellow",
@@ -34,7 +35,7 @@ _COLOURS = {
 
 
 class Output:
-    """Text on standard output. `redact` takes secrets out of whatever is printed."""
+    """Prints text on standard output. `redact` replaces secrets in everything that is printed."""
 
     is_json = False
 
@@ -46,9 +47,9 @@ class Output:
 
     def plan(self, plan: Plan) -> None:
         for table in plan.tables:
-            self.line(f"{table.table}  scope {scope_in_words(table.scope, table.kind)}", bold=True)
+            self.line(f"{table.table}  scope {table.labels.scope(table.scope)}", bold=True)
             for step in table.steps:
-                self.line(f"  {explain(step, table.kind)}")
+                self.line(f"  {explain(step, table.labels)}")
             if not table.does_something:
                 self.line("  nothing to do")
         for key, problem in plan.failures:
@@ -93,24 +94,24 @@ class Output:
 
     def description(self, sides: Mapping[str, Sequence[Section]]) -> None:
         for side, sections in sides.items():
-            told = "" if sections else ": it does not exist, or this login may not see it"
-            self.line(f"in the {side}{told}", bold=True)
+            problem = "" if sections else ": it does not exist, or this login may not see it"
+            self.line(f"in the {side}{problem}", bold=True)
             for section in sections:
-                self.line(f"\n  {section.title}{f': not told: {section.problem}' if section.problem else ''}")
+                self.line(f"\n  {section.title}{f': not visible: {section.problem}' if section.problem else ''}")
                 for line in _aligned(section):
                     self.line(f"    {line}")
             self.line()
 
     def history(self, reports: Sequence[dict[str, Any]]) -> None:
         for report in reports:
-            moved = f"{report['rows_landed']:,} landed, {report['rows_loaded']:,} loaded"
+            moved = f"{report['rows_extracted']:,} extracted, {report['rows_loaded']:,} loaded"
             when, took = report["started_at"][:19], f"{report['seconds']:.1f} s"
             self.line(f"{when}  {report['run']}  {report['verb']:<8} {report['outcome']:<14} {moved}, {took}")
         if not reports:
             self.line("no run yet")
 
     def facts(self, facts: dict[str, Any], text: str) -> None:
-        """Something small: its text, or its facts as JSON."""
+        """Print a small result: its text, or with `--json` its facts."""
         self.line(text)
 
     def error(self, problem: TidegateError) -> None:
@@ -121,7 +122,7 @@ class Output:
 
 
 class JsonOutput(Output):
-    """One JSON document on standard output, errors included."""
+    """Prints one JSON document on standard output, also for an error."""
 
     is_json = True
 
@@ -132,8 +133,8 @@ class JsonOutput(Output):
         tables = [
             {
                 "table": table.table,
-                "scope": scope_in_words(table.scope, table.kind),
-                "steps": [_step(step, table.kind) for step in table.steps],
+                "scope": table.labels.scope(table.scope),
+                "steps": [_step(step, table.labels) for step in table.steps],
             }
             for table in plan.tables
         ]
@@ -168,7 +169,7 @@ class JsonOutput(Output):
 
 
 def _aligned(section: Section) -> Iterator[str]:
-    """Columns one below the other, under their headings where they have any."""
+    """Yield the rows of a section as lines with aligned columns, below their headings if there are any."""
     lines = [section.headings, *section.rows] if any(section.headings) else list(section.rows)
     if section.rows:
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
@@ -176,19 +177,18 @@ def _aligned(section: Section) -> Iterator[str]:
             yield "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip()
 
 
-def _step(step: Any, kind: str) -> dict[str, Any]:
+def _step(step: Any, labels: Labels) -> dict[str, Any]:
     value = value_of(step)
-    plain = {key: str(held) if key == "value" and held is not None else held for key, held in asdict(step).items()}
     return {
-        **plain,
+        **asdict(step),
         "step": verb_of(step),
         "value": value.text if value is not None else None,
-        "text": explain(step, kind),
+        "text": explain(step, labels),
     }
 
 
 def _compared(report: RunReport) -> str:
-    """`16 values and 2 whole tables`: what there is none of is left out."""
+    """Return what was compared: `16 values and 2 whole tables`."""
     wholes = sum(is_whole(step.value) for step in report.steps)
     values = len(report.steps) - wholes
     tables = f"{wholes:,} whole {'table' if wholes == 1 else 'tables'}"
@@ -196,37 +196,36 @@ def _compared(report: RunReport) -> str:
 
 
 def _verdict(report: RunReport) -> str:
-    """Whether both sides are equal. Rows that no rule left out are named apart from rows that differ."""
+    """Return whether both sides are equal. Uncovered rows and rows that differ are two different verdicts."""
     equal = "the target equals the source within its scope"
     if report.outcome == "incomplete":
         empty = [table for table, coverage in report.coverage.items() if coverage.is_empty]
-        return f"{equal}, but nothing is copied of {_some(empty)}"
+        return f"{equal}, but nothing is copied of {_first_few(empty)}"
     if report.outcome == "differences":
-        only_coverage = all(one.check == COVERAGE for one in report.findings if one.severity == "error")
-        return f"{equal}, but rows are missing that no rule leaves out" if only_coverage else DIFFERS
+        only_coverage = all(finding.check == COVERAGE for finding in report.findings if finding.severity == "error")
+        return f"{equal}, but rows are missing that no setting excludes" if only_coverage else DIFFERS
     return equal if report.outcome == "equal" else report.outcome
 
 
 def _outside(report: RunReport) -> str:
-    """`; outside of the scope: 355 of 365 values of trades (initial_load_count: 10)`; empty when nothing is."""
+    """Return `; outside of the scope: 355 of 365 values of trades (initial_load_count: 10)`, or an empty text."""
     parts = [text for table, coverage in report.coverage.items() for text in coverage.in_words(table)]
-    return f"; outside of the scope: {_some(parts)}" if parts else ""
+    return f"; outside of the scope: {_first_few(parts)}" if parts else ""
 
 
-def _some(texts: Sequence[str]) -> str:
+def _first_few(texts: Sequence[str]) -> str:
     more = f", and {len(texts) - MOST_NAMED:,} more" if len(texts) > MOST_NAMED else ""
     return ", ".join(texts[:MOST_NAMED]) + more
 
 
 def _summary(report: RunReport) -> str:
+    """Return the last line of a run: its outcome, rows, seconds, and what moved the rows."""
+    engine = engine_in_words(report.engine, report.verb, report.outcome)
     if report.verb == "verify":
         values = f"{_compared(report)}, {sum(step.rows for step in report.steps):,} rows in the target"
-        return f"verify: {_verdict(report)} ({values}, {report.seconds:.1f} s){_outside(report)}"
+        return f"verify: {_verdict(report)} ({values}, {report.seconds:.1f} s); {engine}{_outside(report)}"
     if report.outcome == "nothing to do":
-        return (
-            f"{report.verb}: nothing to do ({report.seconds:.1f} s, no Spark)"
-            if report.engine is None
-            else f"{report.verb}: nothing to do"
-        )
-    moved = f"{report.rows_landed:,} rows landed, {report.rows_loaded:,} loaded"
-    return f"{report.verb}: {report.outcome}, {moved} ({report.seconds:.1f} s)"
+        moved_by = "no Spark" if report.engine is None else engine
+        return f"{report.verb}: nothing to do ({report.seconds:.1f} s, {moved_by})"
+    moved = f"{report.rows_extracted:,} rows extracted, {report.rows_loaded:,} loaded"
+    return f"{report.verb}: {report.outcome}, {moved} ({report.seconds:.1f} s); {engine}"

@@ -1,4 +1,4 @@
-"""Progress while rows move: bars on a terminal, plain lines elsewhere, nothing with --json or --quiet."""
+"""Show progress while rows move: bars on a terminal, plain lines elsewhere, nothing with --json or --quiet."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tidegate.model.report import StepOutcome
-from tidegate.runs.explainer import is_whole
+from tidegate.model.windows import is_whole
 from tidegate.runs.listener import Listener
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class PlainProgress(Listener):
-    """One line per step, the same words as the plan, on standard error."""
+    """Prints one line per step on standard error, in the words of the plan."""
 
     def __init__(self, redact: Callable[[str], str]) -> None:
         self._redact = redact
@@ -28,16 +28,16 @@ class PlainProgress(Listener):
 
 
 class BarProgress(Listener):
-    """A bar per phase, with rows per second; failed steps and schema changes stay visible above it."""
+    """Shows one bar per phase, with rows per second. Failed steps and schema changes stay visible above it."""
 
     def __init__(self, redact: Callable[[str], str]) -> None:
         self._redact = redact
         self._bars: Progress | None = None
         self._task: Any = None
-        self._slices = self._done = 0
+        self._splits = self._done = 0
         self._started = 0.0
 
-    def phase(self, name: str, slices: int, rows: int | None) -> None:
+    def phase(self, name: str, splits: int, rows: int | None) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -51,13 +51,13 @@ class BarProgress(Listener):
             TimeElapsedColumn(),
         ]
         self._bars = Progress(*columns, console=Console(file=sys.stderr), transient=False)
-        self._slices, self._done, self._started = slices, 0, time.monotonic()
+        self._splits, self._done, self._started = splits, 0, time.monotonic()
         self._rows_expected = rows
-        self._task = self._bars.add_task(name, total=slices, rows="0", speed="-")
+        self._task = self._bars.add_task(name, total=splits, rows="0", speed="-")
         self._bars.start()
 
     def moved(self, rows: int) -> None:
-        if self._bars is not None and rows and self._done < self._slices:
+        if self._bars is not None and rows and self._done < self._splits:
             seconds = max(time.monotonic() - self._started, 0.001)
             self._bars.update(self._task, rows=f"{rows:,}", speed=f"{rows / seconds:,.0f}")
 

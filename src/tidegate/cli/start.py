@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def init(
     source: str, target: str, lake: str, patterns: tuple[str, ...], path: Path, force: bool, output: Output
 ) -> int:
-    """Look at the source's catalog and propose a configuration, with a reason for each choice.
+    """Read the catalog of the source and propose a configuration, with a reason for each choice.
 
     Example: tidegate init --source '${PROD_URL}' --target '${UAT_URL}'
     """
@@ -40,14 +40,14 @@ def init(
     if path.exists() and not force:
         raise ConfigError(
             f"{path} exists already.",
-            "It was left as it is.",
-            "Say `--force` to overwrite it, or `-o` for another name.",
+            "It was not changed.",
+            "Use `--force` to overwrite it, or `-o` for another name.",
         )
     proposed = propose_file(source, target, lake, patterns)
     path.write_text(proposed.text, encoding="utf-8")
     lines = [
-        f"{path}: {proposed.tables} of {proposed.tables + proposed.others} tables proposed, the others with the reason"
-        " why not",
+        f"{path}: {proposed.tables} of {proposed.tables + proposed.others} tables proposed; comments give the"
+        " reason for each of the others",
         *proposed.notes,
     ]
     facts = {
@@ -71,9 +71,9 @@ def init(
 @click.option("--folder", type=click.Path(path_type=Path), help="Where to keep everything.  [default: ./tidegate-demo]")
 @command_options
 def demo(rows: int, folder: Path | None, output: Output) -> int:
-    """The whole story on an embedded PostgreSQL: first run, nothing to do, a new day, healing, a killed run, the proof.
+    """Try Tidegate on an embedded PostgreSQL: first run, nothing to do, a new day, healing, a killed run, the proof.
 
-    With --json it is told on standard error, and standard output has the facts.
+    With --json the story goes to standard error, and the path of the report to standard output.
 
     Example: tidegate demo
     """
@@ -82,21 +82,21 @@ def demo(rows: int, folder: Path | None, output: Output) -> int:
     if not output.is_json:
         return tell(rows, folder)
     reports: list[Path] = []
-    with _told_on_standard_error():
+    with _printing_on_standard_error():
         code = tell(rows, folder, reports.append)
     output.facts({"report": str(reports[0]) if reports else None, "exit_code": code}, "")
     return code
 
 
 @contextmanager
-def _told_on_standard_error() -> Iterator[None]:
-    """Also what the commands of the story say, which are processes of their own."""
+def _printing_on_standard_error() -> Iterator[None]:
+    """Send standard output to standard error inside of the block, also that of child processes."""
     sys.stdout.flush()
-    kept = os.dup(1)
+    standard_output = os.dup(1)
     try:
         os.dup2(2, 1)
         yield
     finally:
         sys.stdout.flush()
-        os.dup2(kept, 1)
-        os.close(kept)
+        os.dup2(standard_output, 1)
+        os.close(standard_output)

@@ -1,20 +1,18 @@
-"""What a user writes, as frozen models: YAML or a mapping in, a `Project` out; connections; secrets."""
+"""The configuration: reads YAML or a mapping into a `Project` of frozen models; connection URLs; secrets."""
 
 from tidegate.config.project import Lake, Project, SparkSettings
 from tidegate.config.reading import load_project
 from tidegate.config.secrets import Redactor, redact
-from tidegate.config.tables import PartitionTable, Retain, Table, Values
+from tidegate.config.tables import Retain, TableSettings
 from tidegate.config.urls import parse_connection
 
 __all__ = [
     "Lake",
-    "PartitionTable",
     "Project",
     "Redactor",
     "Retain",
     "SparkSettings",
-    "Table",
-    "Values",
+    "TableSettings",
     "load_project",
     "parse_connection",
     "redact",

@@ -1,4 +1,4 @@
-"""The settings of a project, as frozen models: what may be written, what it defaults to, what is refused."""
+"""The settings of a project as frozen models: which keys exist, their defaults, and which values are refused."""
 
 from __future__ import annotations
 
@@ -6,22 +6,23 @@ import re
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, Field, InstanceOf, ValidationInfo, field_validator, model_validator
 
+from tidegate import plugins
 from tidegate.config.secrets import Redactor
-from tidegate.config.tables import Table
-from tidegate.config.words import BATCH_BYTES, BATCH_ROWS, Count, Settings, Share, Size, Text, text_of_option, wrong
-from tidegate.model.connection import Connection, canonical, is_secret_name
+from tidegate.config.tables import TableSettings
+from tidegate.model.connection import Connection, canonical_host, is_secret_name
 from tidegate.model.names import TableName
+from tidegate.settings import BATCH_BYTES, BATCH_ROWS, Count, Settings, Share, Size, Text, text_of_option, wrong
 
 
 class Lake(Settings):
     """A folder of Parquet files. A relative path starts at the configuration's folder."""
 
-    format: Literal["parquet"] = "parquet"
-    """Only `parquet` so far."""
+    format: Text = "parquet"
+    """How the lake keeps its entries: `parquet`, or the name of a lake that a plug-in adds."""
     path: Path
     """A folder; a relative one starts at the folder of the configuration file."""
 
@@ -32,9 +33,10 @@ class Lake(Settings):
 
     @field_validator("format", mode="before")
     @classmethod
-    def _only_parquet(cls, value: Any) -> Any:
-        if isinstance(value, str) and value != "parquet":
-            raise wrong(f"asks for `{value}`: only `parquet` is available so far", unsupported=True)
+    def _installed_format(cls, value: Any) -> Any:
+        if isinstance(value, str) and not plugins.is_installed("lakes", value):
+            known = ", ".join(f"`{name}`" for name in plugins.names("lakes"))
+            raise wrong(f"asks for `{value}`, which is not installed; installed: {known}", unsupported=True)
         return value
 
     @field_validator("path", mode="before")
@@ -49,7 +51,7 @@ class Lake(Settings):
 
 
 class SparkSettings(Settings):
-    """Where Spark runs: a master that is started here, or a Spark Connect server that is there already."""
+    """Where Spark runs: a master that Tidegate starts, or a Spark Connect server that runs already."""
 
     master: Text | None = None
     """A Spark master; all cores of this machine when it is left out."""
@@ -58,28 +60,28 @@ class SparkSettings(Settings):
     options: Mapping[str, Annotated[str, BeforeValidator(text_of_option)]] = Field(default={}, repr=False)
     """Further Spark settings, by their own names."""
     from_rows: int = Field(default=2_000_000, ge=0)
-    """How many rows a run must have to move before Spark is started on this machine: fewer are moved by this process
-    in less time than a JVM takes to start, and so are the first slices of more, and a single slice of any size. `0` for
-    Spark alone; Spark alone, too, with a master, a remote or a session."""
+    """How many rows a run must have to move before Spark is started on this machine. Threads of this process move fewer
+    rows in less time than a JVM takes to start, and so they move a single split of any size. `0`, a master, a remote
+    or a session of your own: Spark moves all rows."""
 
     @model_validator(mode="after")
-    def _one_of_both(self) -> SparkSettings:
+    def _require_one_address(self) -> Self:
         if self.remote and self.master:
             raise wrong("must have `master` or `remote`, not both")
         return self
 
 
 class Project(Settings):
-    """One source, one lake, one target, and the tables in step. `defaults` are in the tables already."""
+    """One source, one lake, one target, and the tables to keep in sync."""
 
     source: InstanceOf[Connection]
     """The database that is read, and only read."""
     lake: Lake
-    """Where extracted values rest."""
+    """Where extracted rows are kept."""
     protected: tuple[Text, ...] = ()
     """Patterns of hosts and databases that must never be a target."""
     target: InstanceOf[Connection]
-    """The database that is kept in step."""
+    """The database that is kept in sync."""
     spark: SparkSettings = SparkSettings()
     """Where Spark runs."""
     batch_rows: Count = BATCH_ROWS
@@ -94,21 +96,21 @@ class Project(Settings):
     """The share of tables that may fail before the run fails."""
     defaults: Mapping[str, Any] = {}
     """Settings for all tables; a table's own win."""
-    tables: Annotated[Mapping[str, Table], Field(min_length=1)]
+    tables: Annotated[Mapping[str, TableSettings], Field(min_length=1)]
     """The tables, by name."""
 
     @classmethod
     def from_mapping(
         cls, settings: Mapping[str, Any], folder: Path | None = None, environ: Mapping[str, str] | None = None
     ) -> Project:
-        """Settings, defaults and errors as from a file; relative paths start at `folder`, or here."""
-        # The reader knows the words for every error, and it needs the models of this file.
+        """Return the project of these settings, read as a file is. Relative paths start at `folder`, else here."""
+        # Imported late: the reader has the words of every error, and it imports the models of this file.
         from tidegate.config.reading import build_project
 
         return build_project(settings, folder or Path.cwd(), environ)
 
     def redactor(self) -> Redactor:
-        """Knows every secret of this project: passwords, and Spark options with a secret's name."""
+        """Return a redactor of all secrets here: passwords, and Spark options whose name is that of a secret."""
         hidden = [value for name, value in self.spark.options.items() if is_secret_name(name)]
         return Redactor.of(self.source, self.target, also=hidden)
 
@@ -116,9 +118,9 @@ class Project(Settings):
     @classmethod
     def _safe_to_write(cls, target: Connection, seen: ValidationInfo) -> Connection:
         source = seen.data.get("source")
-        if source and target.same_place_as(source):
+        if source and target.same_database_as(source):
             raise wrong(f"is the same database as `source`: {target.display}", "Name another target.")
-        hosts = {*target.hosts, *map(canonical, target.hosts)}
+        hosts = {*target.hosts, *map(canonical_host, target.hosts)}
         names = [*hosts, target.database, *(f"{host}/{target.database}" for host in hosts)]
         for pattern in seen.data.get("protected", ()):
             if any(fnmatchcase(name.lower(), pattern.lower()) for name in names):
@@ -128,7 +130,7 @@ class Project(Settings):
 
     @field_validator("tables")
     @classmethod
-    def _one_writer_each(cls, tables: Mapping[str, Table]) -> Mapping[str, Table]:
+    def _one_writer_each(cls, tables: Mapping[str, TableSettings]) -> Mapping[str, TableSettings]:
         writers: dict[TableName, str] = {}
         for key, table in tables.items():
             name = table.target_table

@@ -1,7 +1,7 @@
-"""From a file or a mapping to a `Project`, with every error named by its line and gathered before we speak.
+"""Read `tidegate.yml`, or a mapping, into a `Project`. All errors are collected, and each names its line.
 
-YAML here has texts, `true`, `false` and `null`, nothing else: `2024-01-01`, `00123`, `no` and `on` stay
-what they look like, and the models turn text into numbers where a setting is a number.
+YAML here has texts, `true`, `false` and `null`, nothing else: `2024-01-01`, `00123`, `no` and `on` stay texts. The
+models turn a text into a number where a setting is a number.
 """
 
 from __future__ import annotations
@@ -16,21 +16,33 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import ValidationError
 
+from tidegate import plugins
+from tidegate.config.kinds import COMING_KINDS, KINDS
 from tidegate.config.project import Project
 from tidegate.config.secrets import Variables, refusal
-from tidegate.config.tables import COMING_KINDS, TABLE_KINDS, Table
+from tidegate.config.tables import TableSettings, setting_names, table_model
 from tidegate.config.urls import parse_connection
-from tidegate.config.words import Settings
 from tidegate.errors import ConfigError, TidegateError, Unsupported
 from tidegate.model.connection import Connection
+from tidegate.settings import Settings
 
 At = tuple[str | int, ...]
 Model = TypeVar("Model", bound=Settings)
 
+# How many problems one error lists.
 _LISTED = 5
 _TAGS = ("str", "int", "float", "bool", "null", "timestamp", "map", "seq", "merge", "value")
 _CONSTANTS = {"": None, "~": None, "null": None, "true": True, "false": False}
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+# Former names of settings of a table, with their name now.
+_RENAMED = {
+    "mark_column": "cursor_column",
+    "latest_value": "current_value",
+    "outside": "ignore_columns",
+    "versions": "history",
+}
+# Values that were renamed together with their setting.
+_RENAMED_VALUES = {"versions: made": "history: generate", "versions: source": "history: source"}
 # What a setting must be, by the name that pydantic gives the error.
 _WORDS = {
     "missing": "is missing",
@@ -51,7 +63,7 @@ _WORDS = {
 
 
 def load_project(path: Path, environ: Mapping[str, str] | None = None) -> Project:
-    """The project that a YAML file describes. Raises ConfigError or Unsupported with `file:line`."""
+    """Return the project that a YAML file describes. Raises ConfigError or Unsupported with `file:line`."""
     node, document = _composed(_text_of(path), path), _Document()
     raw = document.value(node) if node else None
     if not isinstance(raw, Mapping):
@@ -62,7 +74,7 @@ def load_project(path: Path, environ: Mapping[str, str] | None = None) -> Projec
 
 
 def build_project(settings: Any, folder: Path, environ: Mapping[str, str] | None = None) -> Project:
-    """The same from a mapping, without lines."""
+    """Return the project that a mapping describes. Errors name the setting, and no line."""
     if not isinstance(settings, Mapping):
         raise refusal("The settings are not a mapping.", "Give source, target, lake and tables.")
     return _Build(settings, Variables(os.environ if environ is None else environ, folder)).project()
@@ -70,18 +82,19 @@ def build_project(settings: Any, folder: Path, environ: Mapping[str, str] | None
 
 @dataclass(frozen=True)
 class _Problem:
-    """One thing that is wrong, and where. `aside` is told when there is no other."""
+    """One thing that is wrong, and the path of the setting that it concerns."""
 
     at: At
     happened: str
     remedy: str
     aside: str = ""
+    """A further sentence, for an error that has only this problem."""
     error: type[TidegateError] = ConfigError
 
 
 @dataclass
 class _Document:
-    """Walks through YAML nodes and keeps the line of every setting."""
+    """Turns YAML nodes into values, and keeps the line of every setting."""
 
     lines: dict[At, int] = field(default_factory=dict)
     problems: list[_Problem] = field(default_factory=list)
@@ -106,7 +119,7 @@ class _Document:
     def _mapping(self, node: yaml.MappingNode, at: At) -> dict[str, Any]:
         merged: dict[str, Any] = {}
         own: dict[str, Any] = {}
-        # `<<: *other` first, so that the line of a key is that of the key beside it, which wins.
+        # `<<: *other` first: a key of the mapping itself wins, so the line to keep is the line of that key.
         for key, child in sorted(node.value, key=lambda pair: not _merges(pair[0])):
             place = (*at, str(key.value))
             if _merges(key):
@@ -122,13 +135,13 @@ class _Document:
         return merged | own
 
     def _merged(self, child: yaml.Node, at: At) -> dict[str, Any]:
-        # Of several, the first wins. https://yaml.org/type/merge.html
+        # The first of several mappings wins. https://yaml.org/type/merge.html
         nodes = reversed(child.value) if isinstance(child, yaml.SequenceNode) else [child]
         found = [self.value(node, at) for node in nodes]
-        if not all(isinstance(one, dict) for one in found):
+        if not all(isinstance(mapping, dict) for mapping in found):
             self._problem(at, "has a `<<` that does not refer to a mapping", "Write `<<: *name`.")
             return {}
-        return {key: value for one in found for key, value in one.items()}
+        return {key: value for mapping in found for key, value in mapping.items()}
 
     def _problem(self, at: At, happened: str, remedy: str) -> None:
         self.problems.append(_Problem(at, f"{_named(at)} {happened}.", remedy))
@@ -136,16 +149,18 @@ class _Document:
 
 @dataclass
 class _Build:
-    """One pass over the settings. Every problem is kept, and told at the end."""
+    """Builds the project in one pass over the settings. Problems are collected, and raised together at the end."""
 
     raw: Mapping[str, Any]
     variables: Variables
     label: str = ""
     lines: Mapping[At, int] = field(default_factory=dict)
     problems: list[_Problem] = field(default_factory=list)
-    tables_told: bool = False
+    has_wrong_tables: bool = False
+    """A table has a problem of its own, so that `tables` without it needs no further one."""
 
     def project(self) -> Project:
+        """Return the project. Raises one error for all problems."""
         sides = {side: self._connection(side) for side in ("source", "target")}
         rest = {str(key): value for key, value in self.raw.items() if key not in sides}
         settings = self._expanded(rest, ())
@@ -160,7 +175,7 @@ class _Build:
         if given is None or isinstance(given, Connection):
             return given
         if not isinstance(given, str):
-            self._tell((side,), "must be a URL or a `key=value` text", "Write a URL.")
+            self._collect((side,), "must be a URL or a `key=value` text", "Write a URL.")
             return None
         try:
             return parse_connection(given, self.variables, side)
@@ -169,7 +184,7 @@ class _Build:
             return None
 
     def _expanded(self, value: Any, at: At) -> Any:
-        """The same with every `${...}` replaced; None where that was not possible, and told."""
+        """Return the value with every `${...}` replaced; None where that is a problem, which is then collected."""
         if isinstance(value, Mapping):
             return {str(key): self._expanded(inner, (*at, str(key))) for key, inner in value.items()}
         if isinstance(value, (list, tuple)):
@@ -186,28 +201,27 @@ class _Build:
             return given
         defaults = self._defaults(settings)
         tables = {name: self._table(name, own, defaults) for name, own in given.items()}
-        self.tables_told = None in tables.values()
+        self.has_wrong_tables = None in tables.values()
         return {name: table for name, table in tables.items() if table is not None}
 
     def _defaults(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """What every table starts from: the project's batches, then `defaults`."""
+        """Return the settings that every table starts from: the project's batch sizes, then `defaults`."""
         batches = {name: settings[name] for name in ("batch_rows", "batch_bytes") if name in settings}
         given = settings.get("defaults")
         if not isinstance(given, Mapping):
             return batches
-        known = {name for model in TABLE_KINDS.values() for name in model.setting_names()}
-        known -= {"source_table", "target_table"}
+        known = setting_names() - {"source_table", "target_table"}
         for name in given.keys() - known:
             self._unknown(("defaults", name), sorted(known))
         return {**batches, **given}
 
-    def _table(self, name: str, own: Any, defaults: Mapping[str, Any]) -> Table | None:
+    def _table(self, name: str, own: Any, defaults: Mapping[str, Any]) -> TableSettings | None:
         at = ("tables", name)
         if not isinstance(own, Mapping):
-            self._tell(at, "must be a mapping", "Write {kind: partition, ...}.")
+            self._collect(at, "must be a mapping", "Write {kind: partition, ...}.")
             return None
         given = {**defaults, **own}
-        model = self._model(given.get("kind"), (*at, "kind"))
+        model = self._model(given, at)
         if model is None:
             return None
         names = model.setting_names()
@@ -216,34 +230,47 @@ class _Build:
         fitting = {key: value for key, value in given.items() if key in own or key in names}
         return self._validated(model, {**fitting, "name": name}, at)
 
-    def _model(self, kind: Any, at: At) -> type[Table] | None:
-        known = ", ".join(TABLE_KINDS)
+    def _model(self, given: Mapping[str, Any], at: At) -> type[TableSettings] | None:
+        """Return the model of a table: that of its kind, its change and its load."""
+        kind, known, place = given.get("kind"), ", ".join(KINDS), (*at, "kind")
         if kind is None:
-            self._tell(at, "is missing", f"Add `kind`, one of: {known}.")
+            self._collect(place, "is missing", f"Add `kind`, one of: {known}.")
         elif str(kind) in COMING_KINDS:
             happened = f"is `{kind}`, which is not available yet in this version"
-            self._tell(at, happened, f"Take the table out for now. Available: {known}.", Unsupported)
-        elif str(kind) not in TABLE_KINDS:
-            self._tell(at, f"is `{kind}`, which is no kind", f"Write one of: {known}.")
-        return TABLE_KINDS.get(str(kind))
+            self._collect(place, happened, f"Take the table out for now. Available: {known}.", Unsupported)
+        elif str(kind) not in KINDS:
+            self._collect(place, f"is `{kind}`, which is no kind", f"Write one of: {known}.")
+        else:
+            try:
+                return table_model(str(kind), given.get("changes"), given.get("load"))
+            except Unsupported as refused:
+                is_known = plugins.is_installed("changes", given.get("changes") or KINDS[str(kind)].change)
+                self._pass_on((*at, "load" if is_known and "load" in given else "changes"), refused)
+        return None
 
     def _validated(self, model: type[Model], given: Mapping[str, Any], at: At) -> Model | None:
         try:
             return model.model_validate(given, context={"folder": self.variables.folder})
         except ValidationError as failure:
             errors = failure.errors(include_url=False)
+        # A misspelt key is one problem: the key that was meant is not missing as well.
         meant: set[At] = set()
         for error in sorted(errors, key=lambda error: error["type"] != "extra_forbidden"):
             where = (*at, *error["loc"])
             if error["type"] == "extra_forbidden":
                 names = _model_at(model, error["loc"][:-1]).setting_names()
                 meant.add((*where[:-1], self._unknown(where, names)))
-            elif where not in meant and not (self.tables_told and where == ("tables",)):
+            elif where not in meant and not (self.has_wrong_tables and where == ("tables",)):
                 self._wrong(self._origin(where), error)
         return None
 
     def _unknown(self, at: At, names: list[str]) -> str:
-        """Tells of a key that is no setting, and gives the nearest that is."""
+        """Collect the problem of a key that is no setting. Return the setting that was probably meant, or ""."""
+        renamed = _RENAMED.get(str(at[-1]), "")
+        if renamed in names:
+            before, now = self._renamed(at, renamed)
+            self._report(_Problem(at, f"`{before}` is now called `{now}`.", "Rename it."))
+            return renamed
         nearest = _nearest(str(at[-1]), names)
         place = _dotted(at[:-1]) or "the project"
         question = f"Did you mean `{nearest}`?" if nearest else "Take it out."
@@ -251,18 +278,23 @@ class _Build:
         self._report(_Problem(at, f"`{at[-1]}` is not a setting of {place}.", question, aside))
         return nearest
 
+    def _renamed(self, at: At, renamed: str) -> tuple[str, str]:
+        """Return the old and the new name of a setting, each with its value where the value was renamed too."""
+        written = f"{at[-1]}: {_find(self.raw, at)}"
+        return (written, _RENAMED_VALUES[written]) if written in _RENAMED_VALUES else (str(at[-1]), renamed)
+
     def _wrong(self, at: At, error: Any) -> None:
-        """Words a setting of the wrong type or size; a refusal of ours brings its own words and remedy."""
+        """Collect the problem of a setting with a wrong type or size. Errors from `wrong` have their own words."""
         kind, context = error["type"], error.get("ctx", {})
         words = _WORDS.get(kind, error["msg"]).format(**context).replace("'", "`")
         remedy = f"Add `{at[-1]}`." if kind == "missing" else "Correct the value."
         written = "" if kind in ("missing", "unsupported") else self._written(at)
         happened = context.get("words", words) + written
         unsupported = Unsupported if kind == "unsupported" else ConfigError
-        self._tell(at, happened, context.get("remedy", remedy), unsupported)
+        self._collect(at, happened, context.get("remedy", remedy), unsupported)
 
     def _origin(self, at: At) -> At:
-        """Where a table's setting was written: there, in `defaults`, for the project, or as its key."""
+        """Return where a table's setting was written: in the table, in `defaults`, in the project, or as its key."""
         if len(at) < 3 or at[0] != "tables":
             return at
         candidates: list[At] = [at[:3], ("defaults", at[2]), (at[2],)]
@@ -272,21 +304,21 @@ class _Build:
         return (*found, *at[3:])
 
     def _written(self, at: At) -> str:
-        """The value as the user wrote it, with its `${...}`; connections and options may hold secrets."""
+        """Return `; it is `value``, as the user wrote it; empty for connections and options, which may hold secrets."""
         value = _find(self.raw, at)
         if at[0] in ("source", "target") or "options" in at or not isinstance(value, (str, int, float)):
             return ""
         text = str(value).lower() if isinstance(value, bool) else str(value)
         return f"; it is `{text}`" if len(text) <= 60 else ""
 
-    def _tell(self, at: At, happened: str, remedy: str, error: type[TidegateError] = ConfigError) -> None:
+    def _collect(self, at: At, happened: str, remedy: str, error: type[TidegateError] = ConfigError) -> None:
         self._report(_Problem(at, f"{_named(at)} {happened}.", remedy, error=error))
 
     def _pass_on(self, at: At, refused: TidegateError) -> None:
         self._report(_Problem(at, refused.happened, refused.remedy, error=type(refused)))
 
     def _report(self, problem: _Problem) -> None:
-        """Keeps it, unless it follows from one that is known: same place, inside it or around it."""
+        """Collect a problem, unless a known one has the same path, or a path inside or around it."""
         for known in self.problems:
             shared = min(len(known.at), len(problem.at))
             if known.at[:shared] == problem.at[:shared]:
@@ -297,10 +329,10 @@ class _Build:
         ordered = sorted(self.problems, key=lambda problem: self._line(problem.at))
         kinds = {problem.error for problem in ordered}
         error = kinds.pop() if len(kinds) == 1 else ConfigError
-        told = [f"{self._place(problem.at)}{problem.happened}" for problem in ordered]
+        sentences = [f"{self._place(problem.at)}{problem.happened}" for problem in ordered]
         if len(ordered) == 1:
-            return refusal(told[0], f"{ordered[0].remedy} {ordered[0].aside}".strip(), error)
-        lines = [f"{words} {problem.remedy}" for words, problem in zip(told, ordered, strict=True)]
+            return refusal(sentences[0], f"{ordered[0].remedy} {ordered[0].aside}".strip(), error)
+        lines = [f"{words} {problem.remedy}" for words, problem in zip(sentences, ordered, strict=True)]
         more = [f"... and {len(lines) - _LISTED} more."] if len(lines) > _LISTED else []
         return refusal("\n".join(lines[:_LISTED] + more), f"Correct these {len(lines)} places.", error)
 
@@ -308,7 +340,7 @@ class _Build:
         return f"{self.label}:{self._line(at)}: " if self.label else ""
 
     def _line(self, at: At) -> int:
-        """The line of a setting, or of the nearest one around it."""
+        """Return the line of a setting, or of the nearest mapping around it that has one."""
         known = (self.lines[at[:size]] for size in range(len(at), 0, -1) if at[:size] in self.lines)
         return next(known, 1)
 
@@ -318,7 +350,7 @@ def _text_of(path: Path) -> str:
         return path.read_bytes().decode("utf-8-sig")
     except FileNotFoundError:
         remedy = "Run `tidegate init` to write it, or go to the folder that has it."
-        raise refusal(f"{path} is not there.", remedy) from None
+        raise refusal(f"{path} does not exist.", remedy) from None
     except OSError as problem:
         happened = f"{path} cannot be read: {problem.strerror}."
         raise refusal(happened, "Name a file that you may read.") from None
@@ -347,7 +379,7 @@ def _merges(key: yaml.Node) -> bool:
 
 
 def _model_at(model: type[Settings], at: Iterable[str | int]) -> type[Settings]:
-    """The model of a nested group of settings, such as `values` in a table."""
+    """Return the model of a nested group of settings, such as `values` in a table."""
     for step in at:
         inner = model.model_fields[str(step)].annotation
         assert isinstance(inner, type)
@@ -357,11 +389,13 @@ def _model_at(model: type[Settings], at: Iterable[str | int]) -> type[Settings]:
 
 
 def _nearest(word: str, names: Iterable[str]) -> str:
+    """Return the name that is spelled most like this word; empty when none is."""
     known = {name.lower(): name for name in names}
     return known.get(next(iter(get_close_matches(word.lower(), known, n=1)), ""), "")
 
 
 def _find(value: Any, at: At) -> Any:
+    """Return what is written at this path; None when nothing is."""
     for step in at:
         if isinstance(value, Mapping):
             value = value.get(step)

@@ -1,4 +1,4 @@
-"""Secrets: brought in from variables and files, kept out of everything that is printed.
+"""Read secrets from variables and files, and hide them in everything that is printed.
 
     ${NAME}             an environment variable; it is an error when it is not set
     ${NAME:-default}    the default when it is not set or empty
@@ -6,7 +6,7 @@
     $${                 the two characters ${
 
 A `.env` file beside the configuration is not read: export the variables, or let the shell,
-systemd or the container do it. A value is used as it is: `${...}` inside a value stays as it stands.
+systemd or the container do it. A value is not expanded again: `${...}` inside a value stays a text.
 """
 
 from __future__ import annotations
@@ -17,65 +17,68 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Self
 
 from tidegate.errors import ConfigError, TidegateError
 from tidegate.model.connection import Connection
 
 HIDDEN = "***"
 
-# A NUL can stand in no environment variable, YAML file or connection, so it can mark the place of a value.
-MARK = "\x00[0-9]+\x00"
-_MARK = re.compile("\x00([0-9]+)\x00")
+# No environment variable, YAML file or connection can contain NUL, so `NUL 0 NUL` is a safe placeholder of a value.
+PLACEHOLDER = "\x00[0-9]+\x00"
+_PLACEHOLDER = re.compile("\x00([0-9]+)\x00")
 _REFERENCE = re.compile(r"(?P<escape>\$\$\{)|\$\{(?P<inside>[^{}]*)(?P<end>\}?)")
 _VARIABLE = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>.*))?", re.DOTALL)
 
 
 def refusal(happened: str, remedy: str, error: type[TidegateError] = ConfigError) -> TidegateError:
-    """An error of the configuration, which comes before any work."""
+    """Return an error of the configuration, which is raised before any work."""
     return error(happened, "Nothing was read or written.", remedy)
 
 
 @dataclass(frozen=True)
 class Filled:
-    """A text whose `${...}` were looked up but not yet put in: a mark stands where each value belongs.
+    """A text whose `${...}` were looked up, with a placeholder for each value.
 
-    So a URL can be split first, and a password with `@` or `/` in it does no harm.
+    A URL is split before its values are put in, so that a password may contain `@` or `/`.
     """
 
     text: str
     values: tuple[str, ...] = ()
 
     def whole(self) -> str:
+        """Return the text with its values."""
         return self.put_in(self.text)
 
     def put_in(self, part: str, decode: Callable[[str], str] = str) -> str:
-        """A part of the text with its values in place; `decode` is for what stands around them."""
-        pieces = enumerate(_MARK.split(part))
+        """Return a part of the text with its values. `decode` is applied to the text around them."""
+        pieces = enumerate(_PLACEHOLDER.split(part))
         return "".join(self.values[int(piece)] if at % 2 else decode(piece) for at, piece in pieces)
 
 
 @dataclass(frozen=True)
 class Variables:
-    """Where `${...}` is looked up. Relative files are found from `folder`."""
+    """The environment and the folder in which `${...}` is looked up. Relative files start at `folder`."""
 
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False)
     folder: Path = Path()
 
     def expand(self, text: str, setting: str) -> str:
-        """The text with every value in place. Raises ConfigError in the name of `setting`."""
+        """Return the text with its values. Raises ConfigError, which names `setting`."""
         return self.fill(text, setting).whole()
 
     def fill(self, text: str, setting: str) -> Filled:
+        """Return the text with placeholders, and their values. Raises ConfigError, which names `setting`."""
         values: list[str] = []
 
-        def mark(match: re.Match[str]) -> str:
+        def placeholder(match: re.Match[str]) -> str:
             if match["escape"]:
                 return "${"
             values.append(self._value(match, setting))
             return f"\x00{len(values) - 1}\x00"
 
         _refuse_nul(text, setting)
-        return Filled(_REFERENCE.sub(mark, text), tuple(values))
+        return Filled(_REFERENCE.sub(placeholder, text), tuple(values))
 
     def _value(self, match: re.Match[str], setting: str) -> str:
         inside = match["inside"]
@@ -116,7 +119,7 @@ def _refuse_nul(text: str, setting: str) -> None:
         raise refusal(f"`{setting}` holds a NUL character, which no database takes.", "Take it out.")
 
 
-# Shorter secrets are words of everyday text: they are hidden where they stand alone.
+# A shorter secret may be a part of ordinary words: it is hidden only where it is a whole word.
 _SHORT = 4
 _SPELLINGS = {
     "\\": ("\\\\",),
@@ -131,10 +134,10 @@ _SPELLINGS = {
 
 
 class Redactor:
-    """Hides secrets in a text, in whatever way each character is spelled: raw, `%40`, `\\u00e9`, `&amp;`.
+    """Hides secrets in a text, whichever way their characters are spelled: raw, `%40`, `\\u00e9`, `&amp;`.
 
     A secret of fewer than four characters, or one that is part of a `public` word (user `postgres` with
-    password `postgres`), is hidden only where it is a whole word: elsewhere it would tear other words apart.
+    password `postgres`), is hidden only where it is a whole word. Elsewhere `***` would destroy ordinary words.
     """
 
     def __init__(self, secrets: Iterable[str], public: Iterable[str] = ()) -> None:
@@ -147,27 +150,30 @@ class Redactor:
         self._pattern = re.compile("|".join(patterns)) if patterns else None
 
     @classmethod
-    def of(cls, *connections: Connection, also: Iterable[str] = ()) -> Redactor:
-        """Knows the secrets of these connections, and those in `also`."""
+    def of(cls, *connections: Connection, also: Iterable[str] = ()) -> Self:
+        """Return a redactor of the secrets of these connections, and of those in `also`."""
         secrets = [secret for connection in connections for secret in connection.secrets]
-        public = [word for one in connections for word in (one.kind, one.user, one.database, *one.hosts)]
+        public = [word for place in connections for word in (place.kind, place.user, place.database, *place.hosts)]
         return cls([*secrets, *also], public)
 
     def redact(self, text: str) -> str:
+        """Return the text with every secret replaced by `***`."""
         return self._pattern.sub(HIDDEN, text) if self._pattern else text
 
 
 def redact(text: str, secrets: Iterable[str]) -> str:
-    """The text with every secret replaced by `***`."""
+    """Return the text with every secret replaced by `***`."""
     return Redactor(secrets).redact(text)
 
 
 def _pattern(secret: str, weak: bool) -> str:
+    """Return a pattern for a secret; a weak one matches whole words only."""
     body = "".join(map(_spelled, secret))
     return rf"(?<!\w){body}(?!\w)" if weak else body
 
 
 def _spelled(character: str) -> str:
+    """Return a pattern for all spellings of one character."""
     encoded = "".join(f"%{byte:02x}" for byte in character.encode("utf-8", "surrogatepass"))
     spellings = {character, json.dumps(character)[1:-1], *_SPELLINGS.get(character, ())}
     written = "|".join(re.escape(spelling) for spelling in sorted(spellings, key=len, reverse=True))

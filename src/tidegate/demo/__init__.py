@@ -1,1 +1,1 @@
-"""What `tidegate demo` needs and nothing else does: a PostgreSQL server out of a wheel."""
+"""`tidegate demo`: its story, its data, and the PostgreSQL server that it starts from a wheel."""

@@ -1,10 +1,10 @@
-"""PostgreSQL's programs from the wheel, and the account that runs them.
+"""Find PostgreSQL's programs in the wheel, and the account that runs them.
 
 Facts that shape this file
- * PostgreSQL refuses to run as root. The wheel's own server code then adds a system user and opens every folder above
-   the wheel for it; here an account that every system has is used instead, and no mode of a foreign folder is changed.
- * `nobody` owns nothing. `postgres` would do as well, and could read the files of a real server on the same machine.
- * The programs find their libraries and their `share` folder beside themselves, so they move as one tree.
+ * PostgreSQL refuses to run as root. The wheel's own server code then adds a system user, and makes every folder above
+   the wheel accessible to it. Here an account that every system has is used instead, and no mode is changed.
+ * `nobody` owns no files. `postgres` could read the files of a real server on the same machine.
+ * The programs find their libraries and their `share` folder by relative paths, so they are copied as one tree.
 """
 
 from __future__ import annotations
@@ -27,16 +27,17 @@ _UNPRIVILEGED = ("nobody", "daemon")
 
 @dataclass(frozen=True)
 class Account:
-    """Who runs the server: ourselves, or another account when we are root (`uid` and `gid` are set)."""
+    """The account that runs the server: our own, or another one when we are root (`uid` and `gid` are set)."""
 
     uid: int | None = None
     gid: int | None = None
 
     def run(self, command: Sequence[str | Path], cwd: Path) -> subprocess.CompletedProcess[str]:
-        """Output is not captured in full: a server that is started must not inherit a pipe that somebody waits for."""
+        """Run a command and capture its standard error."""
+        # Standard output is not captured: a started server inherits the pipe, and a reader would wait for its end.
         return subprocess.run(
             [str(part) for part in command],
-            cwd=cwd,  # the folder that we were called in may be closed to the account
+            cwd=cwd,  # the account may not be allowed to enter the current folder
             env={name: value for name, value in os.environ.items() if not name.startswith("PG")} | {"LC_ALL": "C"},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -48,22 +49,23 @@ class Account:
             extra_groups=None if self.uid is None else [],
         )
 
-    def require_way_to(self, folder: Path) -> None:
-        """Raises when a folder above is closed to the account. Opening it is not ours to do."""
+    def require_access(self, folder: Path) -> None:
+        """Raise TidegateError when the account cannot enter the folder. Its permissions are not changed."""
         if self.uid is not None and self.run(["/bin/sh", "-c", 'cd "$0"', folder], Path("/")).returncode != 0:
             raise TidegateError(
-                f"The server runs as user {self.uid}, who cannot get to {folder}.",
+                f"The server runs as user {self.uid}, who cannot enter {folder}.",
                 "Nothing was started, and no permission was changed.",
-                "Choose a folder that every user can reach, such as one in /var/tmp, or run as an ordinary user.",
+                "Choose a folder that every user can enter, such as one in /var/tmp, or run as an ordinary user.",
             )
 
     def own(self, path: Path) -> None:
-        """Hands a file or folder that we made over to the account."""
+        """Make the account the owner of a file or folder that we created."""
         if self.uid is not None and self.gid is not None:
             os.chown(path, self.uid, self.gid)
 
 
 def server_account() -> Account:
+    """Return the account that runs the server. Raises TidegateError when we are root and no other account exists."""
     if os.geteuid() != 0:
         return Account()
     for name in _UNPRIVILEGED:
@@ -76,7 +78,10 @@ def server_account() -> Account:
 
 
 def programs(major: int, account: Account, folder: Path) -> Path:
-    """The folder with `initdb`, `pg_ctl` and the rest: the wheel's, or a copy in `folder` if that is out of reach."""
+    """Return the folder of `initdb`, `pg_ctl` and the others: the wheel's, or a copy in `folder`.
+
+    A copy is made where the account cannot enter the folder of the wheel.
+    """
     package = _package()
     if major not in _INSTALLS:
         raise Unsupported(
@@ -100,7 +105,7 @@ def programs(major: int, account: Account, folder: Path) -> Path:
 
 
 def _package() -> Path:
-    found = importlib.util.find_spec(_WHEEL)  # not imported: the package does things when it is
+    found = importlib.util.find_spec(_WHEEL)  # not imported: its import has side effects
     if found is None or not found.submodule_search_locations:
         raise Unsupported(
             "The embedded PostgreSQL is not installed.",
@@ -111,7 +116,7 @@ def _package() -> Path:
 
 
 def _runs(bin_dir: Path, account: Account, folder: Path) -> bool:
-    """False when the account may not reach or execute the programs. Raises when we may not become that account."""
+    """Return whether the account can run the programs. Raises TidegateError when we may not switch to the account."""
     try:
         return account.run([bin_dir / "postgres", "--version"], folder).returncode == 0
     except FileNotFoundError:
@@ -123,12 +128,13 @@ def _runs(bin_dir: Path, account: Account, folder: Path) -> bool:
 
 
 def _copy(package: Path, install: str, wheel: Path) -> None:
-    """The server and its libraries, without headers. Modes are set here: the installer's umask may have closed them."""
+    """Copy the server and its libraries, without headers, and let every account read them."""
     unwanted = shutil.ignore_patterns("include", "*.a", "pkgconfig")
     shutil.copytree(package / install, wheel / _WHEEL / install, symlinks=True, ignore=unwanted)
     for libraries in (Path(f"{_WHEEL}.libs"), Path(_WHEEL, ".dylibs")):  # Linux, macOS
         if (package.parent / libraries).is_dir():
             shutil.copytree(package.parent / libraries, wheel / libraries, symlinks=True)
+    # The umask of the installer may have removed the rights of other accounts.
     wheel.chmod(0o755)
     for path in wheel.rglob("*"):
         if not path.is_symlink():

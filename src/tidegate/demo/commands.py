@@ -1,8 +1,8 @@
-"""The commands of the story, run as a person would: each its own process, in the demo's folder, on this terminal."""
+"""Run `tidegate` commands as a person does: each is a process of its own, in the demo's folder, on this terminal."""
 
 from __future__ import annotations
 
-import importlib
+import json
 import os
 import signal
 import subprocess
@@ -16,56 +16,72 @@ from typing import Any
 import click
 
 from tidegate.errors import TidegateError
+from tidegate.model.report import engine_in_words
 
-_LOOK_SECONDS = 0.1
+# Verbs whose runs leave a report in the target.
+_REPORTED = ("run", "verify", "repair", "backfill", "adopt")
 _WATCH_SECONDS = 0.02
 _SECONDS_TO_END = 10
 
 
 @dataclass(frozen=True)
-class Took:
-    """How long a command ran, as measured around its process, and whether a Java process was seen below it."""
+class Finished:
+    """A command that ended: how long its process ran, and the report that it left."""
 
     seconds: float
-    java: bool
+    report: Mapping[str, Any] | None = None
+    """None for a command that leaves no report, such as `plan`."""
 
     def __str__(self) -> str:
-        return f"{self.seconds:.1f} s from start to exit, {'with Spark' if self.java else 'no java process'}"
+        seconds = f"{self.seconds:.1f} s from start to exit"
+        if self.report is None:
+            return seconds
+        return f"{seconds}, {engine_in_words(self.report['engine'], self.report['verb'], self.report['outcome'])}"
 
 
 @dataclass(frozen=True)
 class Commands:
-    """`tidegate ...` in one folder. `variables` are what the configuration asks of the environment."""
+    """Runs `tidegate ...` in one folder. `variables` are the environment variables of its configuration."""
 
     folder: Path
     variables: Mapping[str, str]
 
-    def run(self, *words: str) -> Took:
-        """Raises TidegateError unless the command ends with 0."""
+    def run(self, *words: str) -> Finished:
+        """Run a command to its end. Raises TidegateError unless its exit code is 0."""
         started = time.monotonic()
         process = self._start(words)
         try:
-            java = _saw_java(process)
             code = process.wait()
         except BaseException:
             _end(process)
             raise
+        seconds = time.monotonic() - started
         _require_success(words, code)
-        return Took(time.monotonic() - started, java)
+        return Finished(seconds, self._newest_report() if words[0] in _REPORTED else None)
 
     def answer(self, *words: str) -> str:
-        """What the command prints on standard output, without the last line end. Raises TidegateError as `run` does."""
-        with self._start(words, stdout=subprocess.PIPE) as process:
+        """Return what the command prints, without the last line end. Raises TidegateError as `run` does."""
+        _show(words)
+        return self._printed(words)
+
+    def _newest_report(self) -> dict[str, Any]:
+        """Return the report of the newest run, as the target keeps it."""
+        (report,) = json.loads(self._printed(("history", "--last", "1", "--json")))["runs"]
+        return dict(report)
+
+    def _printed(self, words: tuple[str, ...]) -> str:
+        with self._process(words, stdout=subprocess.PIPE) as process:
             printed, _ = process.communicate()
         _require_success(words, process.returncode)
         return str(printed).rstrip("\n")
 
     def kill_when(self, is_time: Callable[[], bool], *words: str) -> bool:
-        """Ends the command with SIGKILL as soon as `is_time`: the driver and its JVM get no chance to tidy up.
+        """Start a command and kill it with SIGKILL as soon as `is_time()`. Return whether it was killed.
 
-        False when it ended by itself before that. Raises TidegateError when it did so with another code than 0.
+        SIGKILL leaves the driver and its JVM no time to clean up. Returns False when the command ended by itself before
+        that, and raises TidegateError when its exit code was not 0.
         """
-        # In a session of its own it leads a process group, which can be killed as one.
+        # In a session of its own the command leads a process group, which is killed with its JVM.
         process = self._start(words, start_new_session=True)
         try:
             while process.poll() is None and not is_time():
@@ -78,53 +94,45 @@ class Commands:
             _require_success(words, code)
         return code == -signal.SIGKILL
 
-    def _start(self, words: tuple[str, ...], **how: Any) -> subprocess.Popen[str]:
-        click.secho(f"\n$ {' '.join(('tidegate', *words))}", fg="cyan")
-        sys.stdout.flush()
+    def _start(self, words: tuple[str, ...], **options: Any) -> subprocess.Popen[str]:
+        _show(words)
+        return self._process(words, **options)
+
+    def _process(self, words: tuple[str, ...], **options: Any) -> subprocess.Popen[str]:
         command = [sys.executable, "-m", "tidegate.cli.main", *words]
         return subprocess.Popen(
-            command, cwd=self.folder, env=self._environment(), stdin=subprocess.DEVNULL, text=True, **how
+            command, cwd=self.folder, env=self._environment(), stdin=subprocess.DEVNULL, text=True, **options
         )
 
     def _environment(self) -> dict[str, str]:
-        """Ours, the variables, and the way to this package: a relative PYTHONPATH leads elsewhere from there."""
+        """Return our environment with the variables, and with this package in PYTHONPATH."""
+        # Our own PYTHONPATH may be relative, and the command runs in another folder.
         package = str(Path(__file__).parents[2])
         path = os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))
         return {**os.environ, **self.variables, "PYTHONPATH": path}
 
 
+def _show(words: tuple[str, ...]) -> None:
+    click.secho(f"\n$ {' '.join(('tidegate', *words))}", fg="cyan")
+    sys.stdout.flush()
+
+
 def _require_success(words: tuple[str, ...], code: int) -> None:
     if code != 0:
         raise TidegateError(
-            f"`tidegate {' '.join(words)}` ended with {code} where the story needs 0.",
+            f"`tidegate {' '.join(words)}` ended with exit code {code}; the demo needs 0.",
             "The demo has databases of its own; no other one was touched.",
-            "What it printed above says why.",
+            "Its output above gives the reason.",
         )
 
 
-def _saw_java(process: subprocess.Popen[str]) -> bool:
-    """Whether Java runs below this process, now or before it ends. Returns as soon as that is known."""
-    while process.poll() is None:
-        if _has_java(process.pid):
-            return True
-        time.sleep(_LOOK_SECONDS)
-    return False
-
-
-def _has_java(pid: int) -> bool:
-    psutil: Any = importlib.import_module("psutil")  # ships no types; the embedded server's wheel brings it
-    try:
-        return any(child.name() == "java" for child in psutil.Process(pid).children(recursive=True))
-    except psutil.Error:  # it ended while we looked
-        return False
-
-
 def _end(process: subprocess.Popen[str]) -> None:
-    """After Ctrl-C, which a terminal sends to the command as well: time to end in order, then less and less of it."""
-    for push in (process.terminate, process.kill):
+    """End the process: wait, then SIGTERM and wait, then SIGKILL."""
+    # Ctrl-C in a terminal reaches the command as well, so it may end by itself.
+    for signal_it in (process.terminate, process.kill):
         try:
             process.wait(_SECONDS_TO_END)
             return
         except subprocess.TimeoutExpired:
-            push()
+            signal_it()
     process.wait()

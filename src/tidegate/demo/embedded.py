@@ -1,12 +1,12 @@
 """A private PostgreSQL server from a wheel, for the demo and the tests: no installation, no Docker, no root needed.
 
-It listens on a free port of 127.0.0.1 alone, with a password. Everything it has lies in one folder:
+It listens only on a free port of 127.0.0.1, with a password. All its files are in one folder:
 
-    owner      locked by the process that answers for the server, with its number; unlocked by the kernel when it dies
+    owner      has the process id of the owner, which locks this file; the kernel unlocks it when the owner ends
     password   of the role `tidegate`, a superuser
-    port       the last one, taken again when it is free, so that addresses stay valid
+    port       the last port, which is used again when it is free, so that URLs stay valid
     data/      the cluster; its log is data/server.log
-    wheel/     a copy of the programs, only where root started it from a folder that is closed to others
+    wheel/     a copy of the programs, only where root started it from a folder that other accounts cannot enter
 """
 
 from __future__ import annotations
@@ -19,34 +19,35 @@ import socket
 import time
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 from urllib.parse import quote
 
 import psycopg
 from psycopg import sql
 
 from tidegate.demo.binaries import programs, server_account
-from tidegate.demo.ownership import abandoned, require_ours, take, temporary_folder
+from tidegate.demo.ownership import abandoned, lock_folder, require_ours, temporary_folder
 from tidegate.errors import TidegateError
 
 _ROLE = "tidegate"
 _START_SECONDS = 60
 _INITDB = ["--encoding=UTF8", "--locale=C", f"--username={_ROLE}", "--auth=scram-sha-256", "--no-instructions"]
 _SERVER = "-h 127.0.0.1 -k '' -c timezone=UTC -c log_timezone=UTC -c wal_level=logical"
-# Commits still wait for the log to be written, only not for the disk: a server that is killed loses nothing.
-_CARELESS = "-c fsync=off -c full_page_writes=off"
+# Commits wait for the write of the log, but not for the disk: a killed server loses nothing, a power cut may.
+_NOT_DURABLE = "-c fsync=off -c full_page_writes=off"
 
 
 class EmbeddedPostgres:
     """One server. Use it in a `with` block, or call `start` and `close`.
 
     Args:
-        data: where to keep it between starts. None: a temporary folder that goes with the server.
-        durable: False trades survival of a power cut for speed; `kill` still loses nothing.
+        data: the folder to keep between starts. None: a temporary folder that is removed with the server.
+        durable: False is faster, and may lose commits in a power cut. `kill` still loses nothing.
         outlives: leave the server running when this process ends. Needs `data`.
-        installed: the folder with the programs of another PostgreSQL than the wheel's.
+        installed: the folder with the programs of another PostgreSQL, used instead of the wheel.
 
-    A server that already runs on `data` is used, and stays for its owner. One whose owner was killed is removed by the
-    next start of any temporary server of the same user.
+    A server that already runs on `data` is used, and keeps running for its owner. A temporary server whose owner was
+    killed is removed when the same user starts the next one.
     """
 
     def __init__(
@@ -67,7 +68,7 @@ class EmbeddedPostgres:
         self._process = os.getpid()
         self._port = 0
 
-    def __enter__(self) -> EmbeddedPostgres:
+    def __enter__(self) -> Self:
         try:
             self.start()
         except BaseException:
@@ -81,12 +82,12 @@ class EmbeddedPostgres:
         self.close()
 
     def start(self) -> None:
-        """Ready for connections on return. Does nothing when it runs already."""
+        """Start the server and wait until it accepts connections. Does nothing when it runs already."""
         if self._folder is None:
-            self._folder = self._made_folder()
-            self._owner = take(self._folder)
+            self._folder = self._create_folder()
+            self._owner = lock_folder(self._folder)
             atexit.register(self.close)
-            self._account.require_way_to(self._folder)
+            self._account.require_access(self._folder)
             self._bin_dir = self._installed or programs(self._major, self._account, self._folder)
         if self._owner is None:
             self._await_other_owner()
@@ -95,21 +96,21 @@ class EmbeddedPostgres:
             self._launch()
 
     def stop(self) -> None:
-        """A clean stop; connections are ended. The data stay, `start` goes on with them."""
+        """Stop the server and end its connections. The data stay for the next `start`."""
         self._control("stop", "-m", "fast")
 
     def kill(self) -> None:
-        """A stop without goodbye, as in a crash: the next start recovers from the log."""
+        """Stop the server as in a crash: the next start recovers from the log."""
         self._control("stop", "-m", "immediate")
 
     def restart(self) -> None:
-        """Stop and start on the same port: addresses stay valid, connections do not."""
+        """Stop and start on the same port: URLs stay valid, connections end."""
         self.stop()
         self.start()
 
     def close(self) -> None:
-        """Stops what this process owns and removes a temporary folder. Closing twice does nothing."""
-        if self._folder is None or os.getpid() != self._process:  # a forked child must not end its parent's server
+        """Stop a server that this process owns, and remove its temporary folder. A second call does nothing."""
+        if self._folder is None or os.getpid() != self._process:  # a forked child must not stop its parent's server
             return
         atexit.unregister(self.close)
         if self._owner is not None:
@@ -121,20 +122,21 @@ class EmbeddedPostgres:
         self._folder, self._owner = None, None
 
     def url(self, database: str = "postgres") -> str:
+        """Return the URL of a database, with user and password."""
         return f"postgresql://{_ROLE}:{self._password()}@127.0.0.1:{self._port}/{quote(database, safe='')}"
 
     def create_database(self, name: str) -> str:
-        """The URL of a new, empty database."""
+        """Create an empty database. Return its URL."""
         self._execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
         return self.url(name)
 
     def drop_database(self, name: str) -> None:
-        """Also when somebody is still connected, or when it is not there."""
+        """Drop a database if it exists, and end its connections."""
         self._execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
 
     @property
     def bin_dir(self) -> Path:
-        """`psql`, `pg_dump` and the other programs of this version. Known after `start`."""
+        """The folder of `psql`, `pg_dump` and the other programs of this version. Known after `start`."""
         return self._bin_dir
 
     @property
@@ -147,10 +149,10 @@ class EmbeddedPostgres:
     def _data(self) -> Path:
         return self.folder / "data"
 
-    def _made_folder(self) -> Path:
-        """The server's folder. Root leaves a way through a new one, not a look in: another account runs the server."""
+    def _create_folder(self) -> Path:
+        """Return the folder of the server, created if needed."""
         if self._kept is None:
-            self._sweep()
+            self._remove_abandoned()
             folder = temporary_folder()
         else:
             folder = self._kept.absolute()
@@ -158,6 +160,7 @@ class EmbeddedPostgres:
                 return require_ours(folder)
             folder.mkdir(mode=0o700, parents=True)
         if os.geteuid() == 0:
+            # Another account runs the server: it may pass through the folder, and not list it.
             folder.chmod(0o711)
         return folder
 
@@ -166,7 +169,7 @@ class EmbeddedPostgres:
         while not self._is_running():
             if time.monotonic() > deadline:
                 raise TidegateError(
-                    f"Another process holds {self.folder}, and its server does not answer.",
+                    f"Another process has locked {self.folder}, and its server does not answer.",
                     "Nothing was changed there.",
                     f"End process {(self.folder / 'owner').read_text().strip()}, or choose another folder.",
                 )
@@ -179,7 +182,9 @@ class EmbeddedPostgres:
         password.touch(mode=0o600)
         password.write_text(secrets.token_urlsafe(18))
         self._account.own(password)
-        draft = self.folder / "data.new"  # a kill must not leave half a cluster behind under the real name
+        draft = (
+            self.folder / "data.new"
+        )  # renamed when complete: a killed process must not leave half a cluster as `data`
         shutil.rmtree(draft, ignore_errors=True)
         draft.mkdir(mode=0o700)
         self._account.own(draft)
@@ -188,11 +193,11 @@ class EmbeddedPostgres:
         draft.rename(self._data)
 
     def _launch(self) -> None:
-        remembered = self.folder / "port"
-        wanted = int(remembered.read_text()) if remembered.is_file() else 0
+        port_file = self.folder / "port"
+        wanted = int(port_file.read_text()) if port_file.is_file() else 0
         self._port = _free_port(wanted) or _free_port(0)
-        remembered.write_text(str(self._port))
-        options = f"-p {self._port} {_SERVER} {'' if self._durable else _CARELESS}"
+        port_file.write_text(str(self._port))
+        options = f"-p {self._port} {_SERVER} {'' if self._durable else _NOT_DURABLE}"
         log = self._data / "server.log"
         self._run(
             "pg_ctl", "start", "-w", "-t", str(_START_SECONDS), "-D", str(self._data), "-l", str(log), "-o", options
@@ -206,16 +211,17 @@ class EmbeddedPostgres:
         done = self._account.run([self._bin_dir / program, *arguments], self.folder)
         if done.returncode != 0:
             log = self._data / "server.log"
-            said = (log.read_text(errors="replace") if log.is_file() else "") + done.stderr
-            last = " / ".join(said.strip().splitlines()[-3:])
+            output = (log.read_text(errors="replace") if log.is_file() else "") + done.stderr
+            last = " / ".join(output.strip().splitlines()[-3:])
             raise TidegateError(
-                f"The embedded PostgreSQL did not obey `{program} {arguments[0]}`: {last}",
+                f"The embedded PostgreSQL ended `{program} {arguments[0]}` with an error: {last}",
                 "No database other than the embedded one was touched.",
                 f"Its log is {log}.",
             )
 
     def _is_running(self) -> bool:
-        """Asked of the server itself: a process number in a file may outlive its process, and come to mean another."""
+        """Return whether the server of this folder answers."""
+        # The process id in postmaster.pid may belong to another process by now, so the server itself is asked.
         lines = _lines(self._data / "postmaster.pid")
         if len(lines) < 4:
             return False
@@ -234,8 +240,8 @@ class EmbeddedPostgres:
         with psycopg.connect(self.url(), autocommit=True) as connection:
             connection.execute(statement)
 
-    def _sweep(self) -> None:
-        """Ends and removes temporary servers of this user whose owner was killed."""
+    def _remove_abandoned(self) -> None:
+        """Stop and remove temporary servers of this user whose owner was killed."""
         for folder, owner in abandoned():
             stale = EmbeddedPostgres(self._major)
             stale._folder, stale._owner = folder, owner
@@ -244,7 +250,7 @@ class EmbeddedPostgres:
 
 
 def _free_port(wanted: int) -> int:
-    """`wanted` when nobody listens there (0: any port); 0 when it is taken."""
+    """Return `wanted` if the port is free, any free port if `wanted` is 0; else 0."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -1,7 +1,7 @@
-"""Which process answers for a server's folder, and which folders nobody answers for any more.
+"""Find out which process owns the folder of a server, and which folders have lost their owner.
 
-The answer is a lock on the file `owner`. The kernel drops it when the process ends, however it ends; a process number
-in a file would outlive its process, and come to mean another one.
+The owner holds a lock on the file `owner`. The kernel releases it when the process ends, even by SIGKILL. A process id
+in a file would outlive its process, and later name another process.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ _PREFIX = "tidegate-postgres-"
 
 
 def temporary_folder() -> Path:
-    """A new folder for one server. Root's own TMPDIR may be closed to the account that the server runs as."""
+    """Create and return a new folder for one server."""
     return Path(tempfile.mkdtemp(prefix=_PREFIX, dir=_root()))
 
 
 def require_ours(folder: Path) -> Path:
-    """A folder with other things in it is refused: the server would be mixed with them."""
+    """Return the folder. Raises TidegateError when it contains other files than those of an embedded server."""
     if (folder / "owner").is_file() or not any(folder.iterdir()):
         return folder
     raise TidegateError(
-        f"{folder} holds other files than an embedded PostgreSQL.",
+        f"{folder} contains other files than an embedded PostgreSQL.",
         "Nothing was changed there.",
         "Choose a folder that is empty or does not exist.",
     )
 
 
-def take(folder: Path) -> int | None:
-    """The open, locked `owner` file: the folder is ours until it is closed. None when another process has it."""
+def lock_folder(folder: Path) -> int | None:
+    """Lock the folder until the returned file handle is closed. Return None when another process has locked it."""
     handle, draft = tempfile.mkstemp(dir=folder, prefix=".owner-")
     fcntl.flock(handle, fcntl.LOCK_EX)
     try:
-        # It is locked before it has its name: nobody can find it unlocked and take a new server for an abandoned one.
+        # Locked before it has its name: no other process can see it unlocked and remove the new server as abandoned.
         os.link(draft, folder / "owner")
     except FileExistsError:
         os.close(handle)
@@ -55,16 +55,17 @@ def take(folder: Path) -> int | None:
 
 
 def abandoned() -> Iterator[tuple[Path, int]]:
-    """Temporary folders of this user whose owner is gone, each taken over."""
+    """Yield the temporary folders of this user whose owner has ended, each locked by this process now."""
     for folder in _root().glob(f"{_PREFIX}*"):
         with contextlib.suppress(OSError):  # another process may be removing it
             if folder.lstat().st_uid == os.geteuid() and (folder / "owner").is_file():
-                handle = take(folder)
+                handle = lock_folder(folder)
                 if handle is not None:
                     yield folder, handle
 
 
 def _root() -> Path:
+    # The account that runs the server for root may not be able to enter root's own TMPDIR.
     shared = Path("/var/tmp")
     return shared if os.geteuid() == 0 and shared.is_dir() else Path(tempfile.gettempdir())
 

@@ -1,7 +1,7 @@
-"""What the trades refer to: customers with their history, and currencies. The same rows every time.
+"""The reference data of the trades: customers with their history, and currencies. The same rows every time.
 
-A customer's rating changes now and then: the row that held is closed, and a new one says how the customer is from
-`last_modified` on. Currencies are few, and change as a whole.
+When the rating of a customer changes, the current version is closed, and a new one starts at `last_modified`.
+Currencies are few, and are compared as a whole.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ CREATE INDEX ON customers (last_modified);
 ANALYZE customers, currencies;
 """
 
-_CLOSE = "UPDATE customers SET is_latest = false WHERE is_latest AND mod(customer_id, 20) = 7"
-_COME = """
+_CLOSE_VERSIONS = "UPDATE customers SET is_latest = false WHERE is_latest AND mod(customer_id, 20) = 7"
+_NEW_VERSIONS = """
 INSERT INTO customers
 SELECT customer_id, max(name), max(country), 'BB',
        to_date(%(cobid)s::text, 'YYYYMMDD') + time '06:00' + customer_id * interval '0.017 s', true
@@ -55,19 +55,20 @@ FROM customers
 WHERE mod(customer_id, 20) = 7
 GROUP BY customer_id
 """
-_LEAVE = "DELETE FROM currencies WHERE code = 'BGN'"
-_RATE = "UPDATE currencies SET rate = 0.0054123000 WHERE code = 'JPY'"
-_JOIN = "INSERT INTO currencies VALUES ('NOK', 'Krone', 0.0851063830)"
+_DELETE_CURRENCY = "DELETE FROM currencies WHERE code = 'BGN'"
+_UPDATE_CURRENCY = "UPDATE currencies SET rate = 0.0054123000 WHERE code = 'JPY'"
+_INSERT_CURRENCY = "INSERT INTO currencies VALUES ('NOK', 'Krone', 0.0851063830)"
 
 
 def create_reference(connection: Connection) -> None:
+    """Create customers and currencies with their first rows."""
     connection.execute(_CREATE)
 
 
 def change_reference(connection: Connection, cobid: int) -> None:
-    """On this day some customers get another rating; of the currencies one leaves, one comes, one has a new rate."""
+    """Give 250 customers another rating on this day; delete, insert and update one currency each."""
     with connection.transaction():
-        connection.execute(_CLOSE)
-        connection.execute(_COME, {"cobid": cobid})
-        for change in (_LEAVE, _RATE, _JOIN):
+        connection.execute(_CLOSE_VERSIONS)
+        connection.execute(_NEW_VERSIONS, {"cobid": cobid})
+        for change in (_DELETE_CURRENCY, _UPDATE_CURRENCY, _INSERT_CURRENCY):
             connection.execute(change)

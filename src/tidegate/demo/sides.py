@@ -1,4 +1,4 @@
-"""Source and target as somebody else sees them: what the story changes and counts, it does here, without Tidegate."""
+"""Source and target without Tidegate: what the story changes in them, and what it counts to check Tidegate."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from tidegate.demo.embedded import EmbeddedPostgres
 from tidegate.demo.reference import change_reference, create_reference
 from tidegate.errors import TidegateError
 
-_QUIET_SECONDS = 30
+_SECONDS_TO_END = 30
 
-_READER = "CREATE ROLE reader LOGIN PASSWORD {}"
-_READS = "GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader"
-_LOADER = "CREATE ROLE loader LOGIN PASSWORD {}"
-_OWNS = "ALTER DATABASE uat OWNER TO loader"
+_CREATE_READER = "CREATE ROLE reader LOGIN PASSWORD {}"
+_GRANT_READS = "GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader"
+_CREATE_LOADER = "CREATE ROLE loader LOGIN PASSWORD {}"
+_GRANT_OWNERSHIP = "ALTER DATABASE uat OWNER TO loader"
 
 _ROWS = """
 SELECT cobid, count(*)
@@ -40,13 +40,13 @@ SELECT day
 FROM unnest(%s::int[]) AS day
 WHERE EXISTS (SELECT FROM daily_transactions WHERE cobid = day)
 """
-_TWICE = """
+_DUPLICATES = """
 SELECT count(*) - count(DISTINCT (cobid, trade_id))
 FROM daily_transactions
 """
 _DELETE = "DELETE FROM daily_transactions WHERE cobid = %s"
 _DELETE_CURRENCY = "DELETE FROM currencies WHERE code = %s"
-_OPEN_AGAIN = """
+_SET_FLAGS = """
 UPDATE customers
 SET is_latest = true
 WHERE (customer_id, last_modified) IN (
@@ -59,7 +59,7 @@ SELECT 'customers', count(*), sum(hashtextextended(customer::text, 0)) FROM cust
 UNION ALL
 SELECT 'currencies', count(*), sum(hashtextextended(currency::text, 0)) FROM currencies AS currency
 """
-_OTHERS = """
+_OPEN_SESSIONS = """
 SELECT count(*)
 FROM pg_stat_activity
 WHERE datname IN ('prod', 'uat') AND usename IN ('reader', 'loader')
@@ -68,50 +68,50 @@ _VERSION = "SELECT split_part(version(), ' ', 2)"
 
 
 class Sides:
-    """`prod` with a login that may only read, `uat` with one that owns it, and a superuser's eyes on both."""
+    """`prod` with a login that may only read, `uat` with a login that owns it, and a superuser who changes both."""
 
     def __init__(self, server: EmbeddedPostgres) -> None:
         self.variables = {"PROD_PASSWORD": secrets.token_urlsafe(18), "UAT_PASSWORD": secrets.token_urlsafe(18)}
         self.prod = _connect(server.create_database("prod"))
         self.uat = _connect(server.create_database("uat"))
-        self._makers = [self.prod, _connect(server.url("prod"))]
+        self._writers = [self.prod, _connect(server.url("prod"))]
 
     def fill(self, days: Sequence[Day]) -> None:
-        """The tables in `prod`, trades on these days, and both logins."""
-        create(self._makers, days)
+        """Create the tables in `prod`, with trades on these days, and both logins."""
+        create(self._writers, days)
         create_reference(self.prod)
-        self._grant(_READER, "PROD_PASSWORD", _READS)
-        self._grant(_LOADER, "UAT_PASSWORD", _OWNS)
+        self._grant(_CREATE_READER, "PROD_PASSWORD", _GRANT_READS)
+        self._grant(_CREATE_LOADER, "UAT_PASSWORD", _GRANT_OWNERSHIP)
 
     def _grant(self, role: str, variable: str, rights: str) -> None:
         self.prod.execute(sql.SQL(role).format(sql.Literal(self.variables[variable])))
         self.prod.execute(rights)
 
     def add(self, days: Sequence[Day]) -> None:
-        """Further days arrive in `prod`."""
-        add(self._makers, days)
+        """Insert further days into `prod`."""
+        add(self._writers, days)
 
     def change_reference(self, cobid: int) -> None:
-        """Customers and currencies change in `prod` on this day."""
+        """Change customers and currencies in `prod` on this day."""
         change_reference(self.prod, cobid)
 
     def delete_in_target(self, cobid: int) -> int:
-        """How many rows are gone now."""
+        """Delete a day. Return how many rows were deleted."""
         return self.uat.execute(_DELETE, [cobid]).rowcount
 
     def delete_currency_in_target(self, code: str) -> None:
         self.uat.execute(_DELETE_CURRENCY, [code])
 
     def corrupt_flags_in_target(self, count: int) -> None:
-        """As many versions of customers say again that they hold."""
-        self.uat.execute(_OPEN_AGAIN, [count])
+        """Set the flag of so many old versions of customers, as if they were current."""
+        self.uat.execute(_SET_FLAGS, [count])
 
     def versions(self) -> int:
-        """How many versions of customers the source has."""
-        return int(_one(self.prod, _VERSIONS))
+        """Return how many versions of customers the source has."""
+        return int(_single_value(self.prod, _VERSIONS))
 
     def unequal_reference(self) -> list[str]:
-        """Which of customers and currencies differ, flags included, by PostgreSQL's own hash of the rows' text."""
+        """Return which of customers and currencies differ, flags included, by PostgreSQL's own hash of the rows."""
         prod, uat = (set(side.execute(_REFERENCE).fetchall()) for side in (self.prod, self.uat))
         return sorted({table for table, *_ in prod ^ uat})
 
@@ -121,40 +121,41 @@ class Sides:
 
     @property
     def version(self) -> str:
-        return str(_one(self.prod, _VERSION))
+        """Return the version of PostgreSQL, as in `18.1`."""
+        return str(_single_value(self.prod, _VERSION))
 
     def source_rows(self) -> dict[int, int]:
-        """Rows by day."""
+        """Return the number of rows by day."""
         return dict(self.prod.execute(_ROWS).fetchall())
 
     def target_rows(self) -> dict[int, int]:
-        """Rows by day. Raises before the first run has made the table."""
+        """Return the number of rows by day. Raises before the first run, which creates the table."""
         return dict(self.uat.execute(_ROWS).fetchall())
 
     def present(self, cobids: Sequence[int]) -> list[int]:
-        """Which of these days the target holds."""
+        """Return which of these days the target has."""
         return [row[0] for row in self.uat.execute(_PRESENT, [list(cobids)]).fetchall()]
 
-    def rows_twice(self) -> int:
-        """How many rows of the target repeat another row's key."""
-        return int(_one(self.uat, _TWICE))
+    def duplicates(self) -> int:
+        """Return how many rows of the target repeat the key of another row."""
+        return int(_single_value(self.uat, _DUPLICATES))
 
     def unequal(self, cobids: Sequence[int]) -> list[int]:
-        """Days on which both sides differ, in their number of rows or in PostgreSQL's own hash of the rows' text."""
+        """Return the days on which both sides differ, by count or by PostgreSQL's own hash of the rows."""
         with ThreadPoolExecutor() as pool:
             prod, uat = pool.map(lambda side: _hashes(side, cobids), (self.prod, self.uat))
         return [cobid for cobid in cobids if cobid not in prod or prod[cobid] != uat.get(cobid)]
 
-    def wait_until_quiet(self) -> None:
-        """Until the server has noticed that nobody is there any more, and has rolled back what was not committed."""
-        deadline = time.monotonic() + _QUIET_SECONDS
-        while _one(self.prod, _OTHERS):
+    def wait_for_sessions_to_end(self) -> None:
+        """Wait until the server has ended the sessions of the killed run, and has rolled back their transactions."""
+        deadline = time.monotonic() + _SECONDS_TO_END
+        while _single_value(self.prod, _OPEN_SESSIONS):
             if time.monotonic() > deadline:
-                raise TidegateError(f"Sessions of the killed run are still there after {_QUIET_SECONDS} s.")
+                raise TidegateError(f"Sessions of the killed run are still open after {_SECONDS_TO_END} s.")
             time.sleep(0.1)
 
     def close(self) -> None:
-        for connection in (*self._makers, self.uat):
+        for connection in (*self._writers, self.uat):
             connection.close()
 
 
@@ -162,8 +163,8 @@ def _connect(url: str) -> Connection:
     return psycopg.connect(url, autocommit=True)
 
 
-def _one(side: Connection, question: str) -> Any:
-    return side.execute(question).fetchall()[0][0]
+def _single_value(side: Connection, query: str) -> Any:
+    return side.execute(query).fetchall()[0][0]
 
 
 def _hashes(side: Connection, cobids: Sequence[int]) -> dict[int, tuple[Any, ...]]:

@@ -1,7 +1,7 @@
-"""What `tidegate demo` tells: nine chapters on an embedded PostgreSQL, played with the commands that everybody types.
+"""The story of `tidegate demo`: nine chapters on an embedded PostgreSQL, with the commands that a user types.
 
-Every number is measured or counted while the story runs. What happens to the databases outside of Tidegate, and every
-count that is to confirm it, is done by `sides.py`, which knows nothing of Tidegate.
+Every number is measured or counted while the story runs. `sides.py` changes the databases and counts rows to check the
+results; it does not use Tidegate.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from typing import NoReturn
 
 import click
 
-from tidegate.demo.commands import Commands
+from tidegate.demo.commands import Commands, Finished
 from tidegate.demo.data import TABLE, Calendar
 from tidegate.demo.embedded import EmbeddedPostgres
-from tidegate.demo.place import fresh_folder, remove_server, server_folder
+from tidegate.demo.folder import fresh_folder, remove_server, server_folder
 from tidegate.demo.reference import CHANGED_CUSTOMERS, CUSTOMERS
 from tidegate.demo.sides import Sides
-from tidegate.demo.voice import calm_terminal, chapter, rows, say, show, span
+from tidegate.demo.terminal import chapter, restore_terminal, rows, say, show, span
 from tidegate.errors import TidegateError
 
 _DAYS_OF_FIRST_RUN = 10
@@ -36,47 +36,49 @@ protected: [prod]                # never a target, whatever is written above
 
 tables:
   {table}:
-    kind: partition              # kept in step one value of a column at a time
+    kind: partition              # kept in sync one value of a column at a time
     partition_column: cobid      # the business day, as YYYYMMDD
     initial_load_count: {first}       # the first run takes the newest {first} days
-    restatement_column: load_id  # a day that is delivered again has a higher one
+    restatement_column: load_id  # grows when a day is delivered again
   customers:
-    kind: scd2                   # versions: a row says how a customer was from its mark on
-    mark_column: last_modified
-    flag_column: is_latest       # true in the version that holds
+    kind: scd2                   # the source keeps history: one row per version of a customer
+    cursor_column: last_modified # the time of change: each run reads what is newer
+    flag_column: is_latest       # true in the current version
     initial_load: full           # the first run takes the whole history
   currencies:
     kind: static                 # small: compared as a whole, moved when it changed
-    allow_deletes: true          # what leaves the source leaves the target
+    allow_deletes: true          # rows that are deleted in the source are deleted in the target
 """
 _ON_SPARK = ("--master", "local[*]")
 _CORRUPTED = 3
 
 
 def tell(about_rows: int, folder: Path | None = None, ended: Callable[[Path], None] = lambda report: None) -> int:
-    """Tells the story, with about this many rows in the source at first; 0 when every chapter ended as it should.
+    """Run the story, with about so many rows in the source at first. Return its exit code.
 
-    The last line of the output is the path of the report, which `ended` is told too. 130 after Ctrl-C or SIGTERM, with
-    the server stopped.
-    Raises TidegateError at the first chapter that went wrong.
+    The code is 0 when every chapter ended as it should, and 130 after Ctrl-C or SIGTERM, with the server stopped.
+    The last line of the output is the path of the report; `ended` is called with it.
+    Raises TidegateError at the first chapter that goes wrong.
     """
     started = time.monotonic()
     try:
         with _sigterm_as_interrupt(), fresh_folder(folder) as here:
             report = _play(about_rows, here)
     except KeyboardInterrupt:
-        click.echo("The story was interrupted, and its server stopped. The next demo starts afresh.", err=True)
+        click.echo(
+            "The demo was interrupted, and its server stopped. The next demo starts from the beginning.", err=True
+        )
         return 130
-    say(f"The whole story took {time.monotonic() - started:.0f} s. The report is one file that needs no network:")
+    say(f"The demo took {time.monotonic() - started:.0f} s. The report is one file that needs no network:")
     click.echo(report)
     ended(report)
     return 0
 
 
 def _play(about_rows: int, here: Path) -> Path:
-    """Where the report is."""
+    """Run the story in this folder. Return the path of the report."""
     click.secho("Tidegate demo", bold=True)
-    say(f"What it makes lies in {here}. Its PostgreSQL ends with the story; the next demo starts afresh.")
+    say(f"All its files are in {here}. Its PostgreSQL stops at the end; the next demo replaces everything.")
     with EmbeddedPostgres(data=server_folder(here), durable=False) as server, closing(Sides(server)) as sides:
         report = Story(here, sides, Commands(here, sides.variables), Calendar.of(about_rows)).tell()
     remove_server(here)
@@ -85,7 +87,7 @@ def _play(about_rows: int, here: Path) -> Path:
 
 @dataclass(frozen=True)
 class Story:
-    """The chapters in their order: each leaves behind what the next one needs."""
+    """The chapters in their order. Each one needs the state that the chapter before it has left."""
 
     folder: Path
     sides: Sides
@@ -93,8 +95,8 @@ class Story:
     calendar: Calendar
 
     def tell(self) -> Path:
-        """Where the report is."""
-        self.what_is_there()
+        """Run all chapters. Return the path of the report."""
+        self.the_start()
         self.the_plan()
         self.the_first_run()
         self.nothing_to_do()
@@ -104,16 +106,16 @@ class Story:
         self.the_proof()
         return self.the_report()
 
-    def what_is_there(self) -> None:
-        chapter(1, "What is there")
+    def the_start(self) -> None:
+        chapter(1, "Source and target")
         started = time.monotonic()
         self.sides.fill(self.calendar.at_first)
-        seconds, held = time.monotonic() - started, self.sides.source_rows()
+        seconds, by_day = time.monotonic() - started, self.sides.source_rows()
         say(
             f"A PostgreSQL {self.sides.version} on this machine plays both sides: `prod` is the source, `uat` the "
-            f"target. In `prod`, {TABLE} holds {rows(held)} of a trading desk on {len(held)} business days, "
-            f"{span(held)}; customers holds {self.sides.versions():,} versions of 5,000 customers, currencies 8 rows; "
-            f"made in {seconds:.1f} s. `uat` is empty. The configuration leaves the passwords to the environment:"
+            f"target. In `prod`, {TABLE} has {rows(by_day)} of a trading desk on {len(by_day)} business days, "
+            f"{span(by_day)}; customers has {self.sides.versions():,} versions of 5,000 customers, currencies 8 rows; "
+            f"generated in {seconds:.1f} s. `uat` is empty. Passwords come from environment variables:"
         )
         text = _CONFIGURATION.format(port=self.sides.port, table=TABLE, first=_DAYS_OF_FIRST_RUN)
         (self.folder / "tidegate.yml").write_text(text, encoding="utf-8")
@@ -121,16 +123,16 @@ class Story:
 
     def the_plan(self) -> None:
         chapter(2, "What a run would do")
-        say("A plan asks catalogs, indexes and file footers. It changes nothing and needs no Spark.")
+        say("A plan reads catalogs, indexes and file footers. It changes nothing and needs no Spark.")
         self._do("plan")
 
     def the_first_run(self) -> None:
         chapter(3, "The first run")
         say(
-            f"It takes the newest {_DAYS_OF_FIRST_RUN} days into its scope. Each day is read once, rests in the lake "
-            "as one Parquet file, and is loaded in one transaction that checks rows and hash before it commits. "
+            f"It takes the newest {_DAYS_OF_FIRST_RUN} days into its scope. Each day is read once, becomes one Parquet "
+            "file in the lake, and is loaded in one transaction that checks rows and hash before it commits. "
             "Currencies and customers are loaded before the trades that refer to them. `--master` says where Spark "
-            "runs; on a cluster nothing else is different."
+            "runs; on a cluster nothing else changes."
         )
         self._do("run", *_ON_SPARK)
         self._check_counts()
@@ -138,9 +140,10 @@ class Story:
 
     def nothing_to_do(self) -> None:
         chapter(4, "The same again")
-        say("A run looks at source, lake and target first, and finds nothing to move.")
-        if self._do("run"):
-            _stop("A run with nothing to do started Java.")
+        say("A run compares source, lake and target first, and finds nothing to move.")
+        report = self._do("run").report
+        if report is None or report["engine"] is not None:
+            _stop("A run with nothing to do moved rows.")
 
     def a_new_day(self) -> None:
         chapter(5, "A new business day")
@@ -149,8 +152,8 @@ class Story:
         self.sides.change_reference(new.cobid)
         say(
             f"{new.cobid} arrives in `prod` with {new.rows:,} rows. {CHANGED_CUSTOMERS} customers get a new rating: "
-            "their old versions are closed. One currency leaves, one comes, one has a new rate. Only that moves; "
-            "and for so little no Spark is started, unless it is asked for."
+            "their old versions are closed. One currency is deleted, one is new, one has a new rate. Only these rows "
+            "move."
         )
         self._do("run")
         self._check_counts()
@@ -159,16 +162,16 @@ class Story:
 
     def healing(self) -> None:
         chapter(6, "Somebody deletes a day, a row, and a file")
-        _, _, lost, _, _, filed, *_ = self._in_scope()
-        gone, file = self.sides.delete_in_target(lost), self._file(filed)
+        _, _, deleted_day, _, _, day_of_file, *_ = self._in_scope()
+        deleted_rows, file = self.sides.delete_in_target(deleted_day), self._file(day_of_file)
         self.sides.delete_currency_in_target("USD")
         file.unlink()
         say(
-            f"In `uat`, somebody deletes {lost}, all {gone:,} rows, and the currency USD; in the lake, the file of "
-            f"{filed}. A plan sees all three:"
+            f"In `uat`, somebody deletes {deleted_day}, all {deleted_rows:,} rows, and the currency USD; in the lake, "
+            f"the file of {day_of_file}. A plan shows how all three are restored:"
         )
         self._do("plan")
-        say("The next run loads what `uat` lost from the lake, and reads the file's day from the source again.")
+        say("The next run loads the deleted rows from the lake, and extracts the day of the file again.")
         self._do("run")
         self._check_counts()
         self._check_reference()
@@ -179,32 +182,32 @@ class Story:
         chapter(7, "A run is killed half-way")
         late = [day.cobid for day in self.calendar.late]
         self.sides.add(self.calendar.late)
-        say(f"{len(late)} days arrive at once, {span(late)}. When the first of them is in `uat`, the run gets SIGKILL.")
+        say(f"{len(late)} days arrive at once, {span(late)}. When the first of them is in `uat`, SIGKILL ends the run.")
         killed = self.commands.kill_when(lambda: bool(self.sides.present(late)), "run", *_ON_SPARK)
-        calm_terminal()
-        self.sides.wait_until_quiet()
-        say("The run was killed." if killed else "The run was quicker than the signal and ended by itself.")
-        self._tell_what_is_there_of(late)
+        restore_terminal()
+        self.sides.wait_for_sessions_to_end()
+        say("The run was killed." if killed else "The run ended before the signal.")
+        self._say_what_arrived(late)
         self._do("run")
         self._check_counts()
         self._check_keys()
 
-    def _tell_what_is_there_of(self, late: Collection[int]) -> None:
-        held, wanted = self.sides.target_rows(), self._in_scope()
-        torn = [cobid for cobid in late if held.get(cobid, 0) not in (0, wanted[cobid])]
-        if torn:
-            _stop(f"`uat` holds a part of {', '.join(map(str, torn))}.")
-        landed = sum(self._file(cobid).is_file() for cobid in late)
-        whole = sum(cobid in held for cobid in late)
+    def _say_what_arrived(self, late: Collection[int]) -> None:
+        in_target, in_source = self.sides.target_rows(), self._in_scope()
+        partial = [cobid for cobid in late if in_target.get(cobid, 0) not in (0, in_source[cobid])]
+        if partial:
+            _stop(f"`uat` has only a part of {', '.join(map(str, partial))}.")
+        extracted = sum(self._file(cobid).is_file() for cobid in late)
+        complete = sum(cobid in in_target for cobid in late)
         say(
-            f"Counted now, of {len(late)} days: {landed} in the lake, {whole} whole in `uat`, none in part. "
-            "The next run does what is missing:"
+            f"Counted now, of {len(late)} days: {extracted} in the lake, {complete} complete in `uat`, none in part. "
+            "The next run does the rest:"
         )
 
     def the_proof(self) -> None:
         chapter(8, "The proof")
         self._flags_are_repaired()
-        say("Both sides are read again; every row in scope is hashed and compared.")
+        say("Source and target are read again; every row in scope is hashed and compared.")
         self._do("verify")
         started, scope = time.monotonic(), self._in_scope()
         self._check_reference()
@@ -212,22 +215,22 @@ class Story:
         if unequal:
             _stop(f"PostgreSQL's own hashes differ on {', '.join(map(str, unequal))}.")
         say(
-            f"A second opinion without Tidegate: PostgreSQL's own hashes of all {rows(scope)} agree, on each of the "
+            f"Checked without Tidegate: PostgreSQL's own hashes of all {rows(scope)} agree, on each of the "
             f"{len(scope)} days ({time.monotonic() - started:.1f} s)."
         )
 
     def _flags_are_repaired(self) -> None:
         self.sides.corrupt_flags_in_target(_CORRUPTED)
         say(
-            f"In `uat`, somebody sets {_CORRUPTED} flags: old versions of customers say that they hold. No row is lost,"
-            " so no count tells. `repair` compares every version, and corrects what differs:"
+            f"In `uat`, somebody sets {_CORRUPTED} flags: old versions of customers look current. No row is lost, so "
+            "no count shows it. `repair` compares every version, and corrects the ones that differ:"
         )
         self._do("repair", CUSTOMERS, "--yes")
         self._check_reference()
 
     def the_report(self) -> Path:
-        chapter(9, "For those who were not here")
-        say("What ran, how fast, what each side holds, and what was proven.")
+        chapter(9, "The report")
+        say("One page for everybody: what ran, how fast, what source, lake and target have, and what was proven.")
         path = Path(self.commands.answer("report"))
         if not path.is_file():
             _stop(f"There is no report at {path}.")
@@ -235,20 +238,20 @@ class Story:
 
     # Shared
 
-    def _do(self, *words: str) -> bool:
-        """Runs a command and says how long it took; whether Java was seen."""
-        took = self.commands.run(*words)
-        say(str(took), dim=True)
-        return took.java
+    def _do(self, *words: str) -> Finished:
+        """Run a command, and print how long it took and what moved its rows."""
+        finished = self.commands.run(*words)
+        say(str(finished), dim=True)
+        return finished
 
     def _in_scope(self) -> dict[int, int]:
-        """Rows in the source by day, from the first of the days that the first run took."""
+        """Return the rows of the source by day, from the first day that the first run took."""
         first = self.calendar.at_first[-_DAYS_OF_FIRST_RUN].cobid
         return {cobid: count for cobid, count in self.sides.source_rows().items() if cobid >= first}
 
     def _check_counts(self) -> None:
         if self.sides.target_rows() != self._in_scope():
-            _stop("`uat` has not the rows that `prod` has in scope, counted day by day.")
+            _stop("The rows of `uat`, counted day by day, are not those that `prod` has in scope.")
 
     def _check_reference(self) -> None:
         unequal = self.sides.unequal_reference()
@@ -256,12 +259,12 @@ class Story:
             _stop(f"{' and '.join(unequal)} differ between `prod` and `uat`.")
 
     def _check_keys(self) -> None:
-        twice, held = self.sides.rows_twice(), self.sides.target_rows()
-        if twice:
-            _stop(f"{twice:,} rows of `uat` are there twice.")
+        duplicates, by_day = self.sides.duplicates(), self.sides.target_rows()
+        if duplicates:
+            _stop(f"`uat` has {duplicates:,} duplicate rows.")
         say(
-            f"Counted without Tidegate: `uat` holds {rows(held)} on {len(held)} days, as `prod` does; no row is there "
-            "twice."
+            f"Counted without Tidegate: `uat` has {rows(by_day)} on {len(by_day)} days, as `prod` has; no row is a "
+            "duplicate."
         )
 
     def _file(self, cobid: int) -> Path:
@@ -272,13 +275,13 @@ def _stop(happened: str) -> NoReturn:
     raise TidegateError(
         happened,
         "The demo has databases of its own; no other one was touched.",
-        "The story is broken: please report it.",
+        "This is a defect of the demo or of Tidegate: please report it.",
     )
 
 
 @contextmanager
 def _sigterm_as_interrupt() -> Iterator[None]:
-    """A `timeout` or a closing container ends the story as Ctrl-C does: with the server stopped."""
+    """Handle SIGTERM as Ctrl-C inside of the block, so that `timeout` and containers stop the server too."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt

@@ -1,402 +1,354 @@
-"""Organised Parquet: one file per partition value, in folders that people can read.
+"""Organised Parquet: one file per window, in folders that people can read.
 
-`organized/{column}_{value}/{table}_{column}_{value}.parquet`; tables outside of the default schema stand below a
-folder of their schema. Each footer carries the facts of its file (table, value, rows, hash, scope), so the lake
-explains itself.
+| layout  | file                                                                |
+| ------- | ------------------------------------------------------------------- |
+| values  | `organized/{column}_{value}/{table}_{column}_{value}.parquet`       |
+| whole   | `organized/static_{table}/{table}_static_{time}.parquet`            |
+| log     | `organized/scd_{table}/{day}/{table}_scd_{time}.parquet`, keys in `keys_{table}` |
+
+Tables outside of the default schema stand below a folder of their schema. Each footer carries the facts of its file
+(table, window, rows, hash, token, scope), so the lake explains itself.
 
 Facts that shape this file
- * A file is written under an attempt's own name and then renamed: a reader never sees half a file.
- * Many a bit that flips in a Parquet file makes other rows of it and no error. So pages carry checksums.
- * Two targets may share one lake. Publishing therefore compares, under a lock, what is there with what planning saw.
+ * A part is written under an attempt's own name and then renamed: a reader never sees half a file.
+ * A flipped bit in a Parquet file can change rows without an error. So pages carry checksums.
+ * Two targets may share one lake. A commit therefore compares, under a lock, what is there with what planning saw.
 """
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import hashlib
-import json
-import os
-import shutil
-import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from glob import escape as glob_escape
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
 from tidegate.errors import LakeError
-from tidegate.model.evidence import LakeFile
+from tidegate.interfaces.database import BatchSize
+from tidegate.interfaces.lake import KEYS, ROWS, Entries, EntryFacts, Lake, LakeTable, Layout, Part, PartWriter
+from tidegate.lakes._files import FileWriter, read_footer
 from tidegate.model.names import TableName
 from tidegate.model.scope import Scope
-from tidegate.model.values import Value
+from tidegate.model.state import LakeEntry, LedgerEntry
+from tidegate.model.tokens import CursorWindow, Token, entry_from_version_1
+from tidegate.storage.local import LocalFolder
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    import pyarrow.parquet as pq
+    from pyspark.sql import DataFrame, SparkSession
 
-FOOTER_KEY = b"tidegate"
-FORMAT = 1
 # Table, column and value stand in one file name, and file systems take 255 bytes.
 _LONGEST_NAME = 80
 _SHORTENED = "~"
-_ROW_GROUP_ROWS = 256 * 1024
-_ROW_GROUP_BYTES = 64 * 1024 * 1024
-_DIGITS_OF_AN_INTEGER = 18
+_PARTS = ".tidegate/tmp"
+_LOCK = ".tidegate/publish.lock"
 
 
-@dataclass(frozen=True)
-class Found:
-    """A file under the name of a table's value. `value` is None where only the footer can tell it."""
-
-    path: Path
-    stamp: str
-    value: str | None
-
-
-class ParquetLake:
+class ParquetLake(Lake):
     """Organised Parquet files below one folder."""
 
     kind = "parquet"
 
     def __init__(self, root: Path) -> None:
-        self.root = root
+        self.storage = LocalFolder(root)
 
-    # Where things are
+    @classmethod
+    def at(cls, path: Path) -> ParquetLake:
+        return cls(path)
 
-    def path_of(self, table: TableName, column: str, value: Value) -> Path:
-        """The place of a value. An empty schema stands for the default one, which has no folder."""
-        partition = f"{_safe(column)}_{_safe(value.text)}"
-        return self._folder(table) / partition / f"{_safe(table.name)}_{partition}.parquet"
+    @property
+    def place(self) -> str:
+        return str(self.storage.root)
 
-    def static_path(self, table: TableName, at: str) -> Path:
-        """The place of a whole table as it was read at this time."""
-        name = _safe(table.name)
-        return self._folder(table) / f"static_{name}" / f"{name}_static_{at}.parquet"
+    # What is there
 
-    def newest_static(self, table: TableName) -> Path | None:
-        """The newest file of a whole table: their names tell when they were read."""
-        name = _safe(table.name)
-        return max((self._folder(table) / f"static_{name}").glob(f"{glob_escape(name)}_static_*.parquet"), default=None)
+    def entries(self, table: LakeTable, known: Mapping[str, LedgerEntry]) -> Entries:
+        match table.layout:
+            case Layout.VALUES:
+                return self._values(table, known)
+            case Layout.WHOLE:
+                return self._newest(table)
+            case Layout.LOG:
+                return self._log(table, known)
 
-    def scd_path(self, table: TableName, at: str) -> Path:
-        """The place of the versions that were read at this time; it begins with the day."""
-        name = _safe(table.name)
-        return self._folder(table) / f"scd_{name}" / at[:10] / f"{name}_scd_{at}.parquet"
+    def _values(self, table: LakeTable, known: Mapping[str, LedgerEntry]) -> Entries:
+        found: dict[str, LakeEntry] = {}
+        scopes: list[tuple[str, str]] = []
+        for path, named in self._value_paths(table):
+            entry = self._known(path, known.get(named) if named is not None else None)
+            if entry is None:
+                entry, facts = self._opened(table, path)
+                scopes += [(facts["read_at"], facts["scope"])] if facts.get("scope") else []
+                if facts and named is not None and facts["value"] != named:
+                    raise LakeError(
+                        f"{self.storage.full_path(path)} holds the value {facts['value']}, not the one in its name.",
+                        "It was neither read nor overwritten.",
+                        "Move it away: the next run extracts what is missing.",
+                    )
+                named = facts.get("value", named)
+            if named is not None:
+                found[named] = entry
+        return Entries(found, scope=Scope.from_json(max(scopes)[1]) if scopes else None)
 
-    def scd_files(self, table: TableName) -> dict[str, Found]:
-        """Every file of versions, by the time in its name. No file is opened."""
-        name = _safe(table.name)
-        paths = (self._folder(table) / f"scd_{name}").glob(f"*/{glob_escape(name)}_scd_*.parquet")
-        times = {path.stem.removeprefix(f"{name}_scd_"): path for path in paths}
-        return {at: Found(path, stamp_of(path), at) for at, path in sorted(times.items())}
+    def _value_paths(self, table: LakeTable) -> Iterator[tuple[str, str | None]]:
+        """Yield the files under this table's name, each with the value in its name; None where that was shortened."""
+        folder, prefix = self._folder(table.name), f"{_safe(table.column)}_"
+        stem = f"{_safe(table.name.name)}_{prefix}"
+        for name in self.storage.names(folder):
+            if name.startswith(prefix):
+                ending = name[len(prefix) :]
+                path = f"{folder}/{name}/{stem}{ending}.parquet"
+                if self.storage.etag(path):
+                    yield path, None if _SHORTENED in ending else unquote(ending)
 
-    def scd_rows(
-        self, table: TableName, columns: Sequence[str], most_rows: int, most_bytes: int
-    ) -> Iterator[pa.RecordBatch]:
-        """These columns of every version that was ever landed, as far as its file is here."""
-        for found in self.scd_files(table).values():
-            for batch in self.batches(found.path, most_rows, most_bytes, list(columns)):
-                yield batch.select(list(columns))
+    def _newest(self, table: LakeTable) -> Entries:
+        name = _safe(table.name.name)
+        folder, prefix = f"{self._folder(table.name)}/static_{name}", f"{name}_static_"
+        paths = [f"{folder}/{file}" for file in self.storage.names(folder) if _is_file_of(file, prefix)]
+        if not paths:
+            return Entries()
+        entry, facts = self._opened(table, paths[-1])  # names sort by the time in them
+        return Entries({facts.get("value", "all rows"): entry}, superseded=tuple(paths[:-1]))
 
-    def scd_keys_path(self, table: TableName, at: str) -> Path:
-        """The place of the keys that there were at this time. Not beside the versions: their folder is read as one."""
-        name = _safe(table.name)
-        return self._folder(table) / f"keys_{name}" / at[:10] / f"{name}_keys_{at}.parquet"
+    def _log(self, table: LakeTable, known: Mapping[str, LedgerEntry]) -> Entries:
+        with_keys = {window for window, _ in self._log_paths(table, KEYS)}
+        found = {}
+        for window, path in self._log_paths(table, ROWS):
+            entry = self._known(path, known.get(window)) or self._opened(table, path)[0]
+            found[window] = replace(entry, has_keys=window in with_keys)
+        return Entries(found)
 
-    def _folder(self, table: TableName) -> Path:
-        organised = self.root / "organized"
-        return organised / _visible(_safe(table.schema)) if table.schema else organised
+    def _log_paths(self, table: LakeTable, role: str) -> Iterator[tuple[str, str]]:
+        """Yield the windows of a log with their files, oldest first."""
+        folder, stem = self._log_folder(table, role)
+        for day in self.storage.names(folder):
+            for file in self.storage.names(f"{folder}/{day}"):
+                if _is_file_of(file, stem):
+                    yield file[len(stem) : -len(".parquet")], f"{folder}/{day}/{file}"
 
-    def files(self, table: TableName, column: str) -> list[Found]:
-        """Every file under this table's name. No file is opened."""
-        prefix, stem = f"{_safe(column)}_", f"{_safe(table.name)}_{_safe(column)}_"
-        found = []
+    def _known(self, path: str, entry: LedgerEntry | None) -> LakeEntry | None:
+        """Return the entry as the ledger knows it; None when the file must be opened."""
+        etag = self.storage.etag(path)
+        if entry is None or entry.etag != etag:
+            return None
+        return LakeEntry(
+            id=path,
+            etag=etag,
+            rows=entry.rows,
+            hash=entry.hash,
+            text_columns=entry.text_columns,
+            columns=entry.columns,
+            columns_id=entry.columns_id,
+            storage_types=entry.storage_types,
+            token=entry.token,
+            read_at=entry.token.read_at if isinstance(entry.token, CursorWindow) else "",
+        )
+
+    def entry(self, table: LakeTable, entry_id: str) -> LakeEntry:
+        has_keys = table.layout is Layout.LOG and bool(self.storage.etag(self._keys_path(table, entry_id)))
+        return replace(self._opened(table, entry_id)[0], has_keys=has_keys)
+
+    def _keys_path(self, table: LakeTable, entry_id: str) -> str:
+        return self._path(table, _log_window(entry_id, table), KEYS)
+
+    def _opened(self, table: LakeTable, path: str) -> tuple[LakeEntry, dict[str, Any]]:
+        """Return what a footer says, and all its facts; no facts for a file that cannot be used."""
+        etag = self.storage.etag(path)
         try:
-            folders = [entry for entry in os.scandir(self._folder(table)) if entry.name.startswith(prefix)]
-        except FileNotFoundError:
-            return []
-        except OSError as problem:
-            raise self._unusable(problem) from None
-        for folder in folders:
-            tail = folder.name[len(prefix) :]
-            path = Path(folder.path) / f"{stem}{tail}.parquet"
-            stamp = stamp_of(path)
-            if stamp:
-                found.append(Found(path, stamp, None if _SHORTENED in tail else unquote(tail)))
-        return found
-
-    # Reading
-
-    def footer(self, path: Path, table: TableName, column: str) -> tuple[str, dict[str, Any], LakeFile]:
-        """The value, all facts, and the file as evidence. A file that cannot be used says so in `broken`."""
-        stamp = stamp_of(path)
-        try:
-            facts = _read_footer(path)
+            facts = read_footer(self.storage, path)
         except (OSError, ValueError, KeyError) as problem:
-            return "", {}, LakeFile(str(path), stamp, broken=_first_line(problem))
-        if (facts["table"], facts["column"]) != (str(table), column):
+            return LakeEntry(path, etag, broken=_first_line(problem)), {}
+        if (facts["table"], facts["column"]) != (str(table.name), table.column):
             raise LakeError(
-                f"{path} says that it holds {facts['table']} by {facts['column']}, not {table} by {column}.",
+                f"{self.storage.full_path(path)} says that it holds {facts['table']} by {facts['column']},"
+                f" not {table.name} by {table.column}.",
                 "It was neither read nor overwritten.",
                 "Move it away, or give this project a lake of its own.",
             )
-        return (
-            facts["value"],
-            facts,
-            LakeFile(
-                path=str(path),
-                stamp=stamp,
-                rows=facts["rows"],
-                hash=facts["hash"],
-                text_columns=tuple(facts["text_columns"]),
-                newest=facts["newest"],
-                columns=tuple(facts["columns"]),
-                columns_id=facts["columns_id"],
-                storage_types=tuple(facts.get("storage_types", ())),
-                unproven=facts["unproven"],
-                read_at=facts["read_at"],
-                window=facts.get("window", ""),
-            ),
-        )
+        return LakeEntry(
+            id=path,
+            etag=etag,
+            rows=facts["rows"],
+            hash=facts["hash"],
+            text_columns=tuple(facts["text_columns"]),
+            columns=tuple(facts["columns"]),
+            columns_id=facts["columns_id"],
+            storage_types=tuple(facts.get("storage_types", ())),
+            token=_token(facts),
+            unproven=facts["unproven"],
+            read_at=facts["read_at"],
+        ), facts
 
-    def batches(
-        self, path: Path, most_rows: int, most_bytes: int, columns: Sequence[str] | None = None
+    # Reading
+
+    def read(
+        self, table: LakeTable, entry_id: str, batch: BatchSize, columns: Sequence[str] | None = None, role: str = ROWS
     ) -> Iterator[pa.RecordBatch]:
-        """The rows of a file, as batches within both bounds: bytes as far as the average of a row group tells."""
+        return self._batches(entry_id if role == ROWS else self._keys_path(table, entry_id), batch, columns)
+
+    def read_log(self, table: LakeTable, columns: Sequence[str], batch: BatchSize) -> Iterator[pa.RecordBatch]:
+        for _, path in self._log_paths(table, ROWS):
+            for rows in self._batches(path, batch, columns):
+                yield rows.select(list(columns))
+
+    def _batches(self, path: str, batch: BatchSize, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
+        """Yield rows within both bounds: bytes as far as the average row of a row group tells."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
         try:
-            with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            with self.storage.input(path) as opened, pq.ParquetFile(opened, page_checksum_verification=True) as file:
                 for number in range(file.num_row_groups):
                     group = file.metadata.row_group(number)
-                    fitting = most_bytes * group.num_rows // max(group.total_byte_size, 1)
-                    yield from file.iter_batches(max(1, min(most_rows, fitting)), row_groups=[number], columns=columns)
+                    fitting = batch.bytes * group.num_rows // max(group.total_byte_size, 1)
+                    yield from file.iter_batches(max(1, min(batch.rows, fitting)), row_groups=[number], columns=columns)
         except (pa.ArrowException, OSError) as problem:
             raise LakeError(
-                f"{path} cannot be read: {_first_line(problem)}.",
+                f"{self.storage.full_path(path)} cannot be read: {_first_line(problem)}.",
                 "The target keeps what it had.",
                 "Delete the file: the next run extracts it again.",
             ) from None
 
+    def dataframe(self, spark: SparkSession, table: LakeTable) -> DataFrame:
+        if table.layout is Layout.VALUES:
+            paths = [path for path, _ in self._value_paths(table)]
+        elif table.layout is Layout.LOG:
+            paths = [path for _, path in self._log_paths(table, ROWS)]
+        else:
+            paths = [entry.id for entry in self._newest(table).by_window.values()]
+        if not paths:
+            raise LakeError(f"The lake {self.place} holds nothing of {table.name}.", "", "Run `tidegate run` first.")
+        return spark.read.option("mergeSchema", "true").parquet(*map(self.storage.full_path, paths))
+
     # Writing
 
-    def workspace(self, run: str) -> Path:
-        """The folder for what a run has not published yet."""
-        return self.root / ".tidegate" / "tmp" / run
+    def begin(self, run: str) -> None:
+        self.storage.make_folder(f"{_PARTS}/{run}")
 
-    def prepare(self, run: str) -> Path:
-        """Make that folder, and so find out early whether the lake can be written at all."""
-        folder = self.workspace(run)
+    def end(self, run: str) -> None:
+        self.storage.delete_folder(f"{_PARTS}/{run}")
+
+    def leftovers(self, older_than_seconds: float) -> list[str]:
+        folders = self.storage.folders_older_than(_PARTS, older_than_seconds)
+        return [folder.rpartition("/")[2] for folder in folders]
+
+    def writer(self, table: LakeTable, run: str, name: str, schema: pa.Schema, role: str = ROWS) -> PartWriter:
+        ending = ".parquet" if role == ROWS else f".{role}.parquet"
+        return _PartFile(table, role, FileWriter(self.storage, f"{_PARTS}/{run}/{name}{ending}", schema))
+
+    def commit(
+        self, table: LakeTable, window: str, parts: Sequence[Part], replaces: str = ""
+    ) -> tuple[LakeEntry, bool]:
+        # The window's own file comes last: once it is there, everything else of it is.
+        *others, rows = sorted(parts, key=lambda part: part.role == ROWS)
+        place = self._path(table, window, ROWS)
+        with self.storage.alone(_LOCK):
+            found = self.storage.etag(place)
+            was_committed = bool(found) and not self.storage.etag(rows.id)
+            is_newest = was_committed or found in ("", replaces) or not self._is_newer(place, rows.id)
+            if is_newest and not was_committed:
+                for part in others:
+                    self.storage.publish(part.id, self._path(table, window, part.role))
+                self.storage.publish(rows.id, place)
+            elif not is_newest:
+                self.storage.discard(rows.id)
+        return self.entry(table, place), is_newest
+
+    def _is_newer(self, place: str, written: str) -> bool:
+        """Return whether the file that is there was read from the source when ours was, or later."""
         try:
-            folder.mkdir(parents=True, exist_ok=True)
-            probe = folder / "probe"
-            probe.write_bytes(b"tide")
-            probe.unlink()
-        except OSError as problem:
-            raise self._unusable(problem) from None
-        return folder
+            there, ours = read_footer(self.storage, place), read_footer(self.storage, written)
+        except (OSError, ValueError, KeyError):
+            return False
+        return bool(there["read_at"] >= ours["read_at"])
 
-    def publish(self, written: Path, place: Path, replaces: str) -> bool:
-        """Move a finished file to its place. False when a newer one was published since planning saw `replaces`."""
+    def drop(self, table: LakeTable, window: str) -> None:
+        self.storage.delete(self._path(table, window, ROWS))
+        if table.layout is Layout.LOG:
+            self.storage.delete(self._path(table, window, KEYS))
+
+    def drop_superseded(self, table: LakeTable, ids: Sequence[str]) -> None:
+        for path in ids:
+            self.storage.delete(path)
+
+    # The scope. Footers cannot tell it after a value was forgotten.
+
+    def save_scope(self, table: LakeTable, target: str, scope: Scope) -> None:
+        self.storage.write_text(self._scope_file(table, target), scope.to_json())
+
+    def saved_scope(self, table: LakeTable, target: str) -> Scope | None:
         try:
-            with self._alone():
-                if stamp_of(place) not in ("", replaces) and _is_newer(place, written):
-                    written.unlink()
-                    return False
-                place.parent.mkdir(parents=True, exist_ok=True)
-                os.replace(written, place)
-                _sync_folder(place.parent)
-        except OSError as problem:
-            raise self._unusable(problem) from None
-        return True
-
-    # The scope, which the footers of existing files cannot tell after a value was forgotten
-
-    def keep_scope(self, table: TableName, target: str, scope: Scope) -> None:
-        """Write a copy of the scope that a target declared, in case that its ledger is lost."""
-        place = self._scope_file(table, target)
-        try:
-            place.parent.mkdir(parents=True, exist_ok=True)
-            written = place.with_suffix(f".{os.getpid()}")
-            written.write_text(scope.to_json())
-            os.replace(written, place)
-        except OSError as problem:
-            raise self._unusable(problem) from None
-
-    def kept_scope(self, table: TableName, target: str) -> Scope | None:
-        """Return the copy of a target's scope. None when there is no copy, or one that cannot be read."""
-        try:
-            return Scope.from_json(self._scope_file(table, target).read_text())
-        except (OSError, ValueError, KeyError, TypeError):  # a copy that was cut is as good as lost
+            return Scope.from_json(self.storage.read_text(self._scope_file(table, target)))
+        except (ValueError, KeyError, TypeError):  # a copy that was cut is as good as lost
             return None
 
-    def _scope_file(self, table: TableName, target: str) -> Path:
+    def _scope_file(self, table: LakeTable, target: str) -> str:
         # Two targets may share the lake, each with a scope of its own.
         place = hashlib.sha256(target.encode()).hexdigest()[:12]
-        return self.root / ".tidegate" / "scopes" / f"{_safe(str(table))}.{place}.json"
+        return f".tidegate/scopes/{_safe(str(table.name))}.{place}.json"
 
-    def remove(self, path: Path) -> None:
-        """Delete a file, and its folder when that was the last one in it."""
-        try:
-            path.unlink(missing_ok=True)
-            with contextlib.suppress(OSError):
-                path.parent.rmdir()
-        except OSError as problem:
-            raise self._unusable(problem) from None
+    # Where things are
 
-    def finish(self, run: str) -> None:
-        """Drop what the run left in its workspace."""
-        shutil.rmtree(self.workspace(run), ignore_errors=True)
+    def _path(self, table: LakeTable, window: str, role: str) -> str:
+        name = _safe(table.name.name)
+        match table.layout:
+            case Layout.VALUES:
+                partition = f"{_safe(table.column)}_{_safe(window)}"
+                return f"{self._folder(table.name)}/{partition}/{name}_{partition}.parquet"
+            case Layout.WHOLE:
+                now = f"{datetime.now(UTC):%Y-%m-%d-%H-%M-%S}"
+                return f"{self._folder(table.name)}/static_{name}/{name}_static_{now}.parquet"
+            case Layout.LOG:
+                folder, stem = self._log_folder(table, role)
+                return f"{folder}/{window[:10]}/{stem}{window}.parquet"
 
-    def leftovers(self, older_than_seconds: float) -> list[Path]:
-        """Workspaces of runs that ended without tidying up."""
-        folder = self.root / ".tidegate" / "tmp"
-        if not folder.is_dir():
-            return []
-        limit = time.time() - older_than_seconds
-        return sorted(path for path in folder.iterdir() if path.stat().st_mtime <= limit)
+    def _log_folder(self, table: LakeTable, role: str) -> tuple[str, str]:
+        """Return the folder and the beginning of file names. Keys stand apart: the folder of rows is read as one."""
+        word = table.column if role == ROWS else role
+        name = _safe(table.name.name)
+        return f"{self._folder(table.name)}/{word}_{name}", f"{name}_{word}_"
 
-    @contextlib.contextmanager
-    def _alone(self) -> Iterator[None]:
-        with open(self.root / ".tidegate" / "publish.lock", "a") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
-
-    def _unusable(self, problem: OSError) -> LakeError:
-        return LakeError(
-            f"The lake {self.root} cannot be used: {problem.strerror or problem}.",
-            "Files that were published before are complete; the target keeps what it had.",
-            "Make room or correct the rights of the folder, then run again.",
-        )
+    def _folder(self, name: TableName) -> str:
+        return f"organized/{_visible(_safe(name.schema))}" if name.schema else "organized"
 
 
-class FileWriter:
-    """Writes batches into one Parquet file under a temporary name, in row groups of a sensible size."""
-
-    def __init__(self, path: Path, schema: pa.Schema) -> None:
-        self.path, self._schema = path, schema
-        self._pending: list[pa.RecordBatch] = []
-        self._rows = self._bytes = 0
-        self._writer: pq.ParquetWriter | None = None
-        path.parent.mkdir(parents=True, exist_ok=True)
+@dataclass(frozen=True)
+class _PartFile(PartWriter):
+    table: LakeTable
+    role: str
+    file: FileWriter
 
     def write(self, batch: pa.RecordBatch) -> None:
-        self._pending.append(batch)
-        self._rows += batch.num_rows
-        self._bytes += batch.nbytes
-        if self._rows >= _ROW_GROUP_ROWS or self._bytes >= _ROW_GROUP_BYTES:
-            self._flush()
+        self.file.write(batch)
 
-    def _flush(self) -> None:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        if self._writer is None:
-            repetitive = _repetitive(self._pending[0]) if self._pending else []
-            self._writer = pq.ParquetWriter(
-                self.path,
-                self._schema,
-                compression="zstd",
-                compression_level=1,
-                store_decimal_as_integer=True,
-                write_page_checksum=True,
-                use_dictionary=repetitive or False,
-                column_encoding=_by_differences(self._schema, repetitive) or None,
-            )
-        if self._rows:
-            table = pa.Table.from_batches(self._pending, self._schema)
-            self._writer.write_table(table, row_group_size=_ROW_GROUP_ROWS)
-        self._pending, self._rows, self._bytes = [], 0, 0
-
-    def close(self, facts: dict[str, Any]) -> int:
-        """Write the facts into the footer and make the file durable; its size in bytes."""
-        self._flush()
-        assert self._writer is not None
-        self._writer.add_key_value_metadata({FOOTER_KEY.decode(): json.dumps({"format": FORMAT, **facts})})
-        self._writer.close()
-        with open(self.path, "rb") as file:
-            os.fsync(file.fileno())
-        return self.path.stat().st_size
+    def close(self, facts: EntryFacts) -> Part:
+        footer = {**asdict(facts), "token": facts.token.to_dict()}
+        footer["value"] = footer.pop("window")
+        size = self.file.close({"table": str(self.table.name), "column": self.table.column, **footer})
+        return Part(self.file.path, self.role, facts.rows, size)
 
     def abandon(self) -> None:
-        """Close without a footer and delete: the file was never to be seen."""
-        if self._writer is not None:
-            with contextlib.suppress(Exception):
-                self._writer.close()
-        with contextlib.suppress(OSError):
-            self.path.unlink()
+        self.file.abandon()
 
 
-def _repetitive(batch: pa.RecordBatch) -> list[str]:
-    """The columns that a dictionary makes smaller. For the others it costs more time than all the rest of encoding."""
-    import pyarrow.compute as pc
-
-    few = max(batch.num_rows // 5, 1)
-    columns = zip(batch.schema.names, batch.columns, strict=True)
-    return [name for name, column in columns if _is_one(name) and pc.count_distinct(column).as_py() <= few]
+def _token(facts: dict[str, Any]) -> Token:
+    if facts["format"] == 1:
+        return entry_from_version_1(facts["column"], facts["newest"], facts.get("window", ""), facts["read_at"])
+    return Token.from_dict(facts["token"])
 
 
-def _by_differences(schema: pa.Schema, repetitive: list[str]) -> dict[str, str]:
-    """Numbers, days and moments, each written as its distance from the one before: a third of the bytes in half the
-    time, as they mostly grow."""
-    import pyarrow.types as types
-
-    return {
-        field.name: "DELTA_BINARY_PACKED"
-        for field in schema
-        if (types.is_integer(field.type) or types.is_temporal(field.type) or _is_stored_as_integer(field.type))
-        and _is_one(field.name)
-        and field.name not in repetitive
-    }
+def _log_window(path: str, table: LakeTable) -> str:
+    return path.rpartition("/")[2].removeprefix(f"{_safe(table.name.name)}_{table.column}_").removesuffix(".parquet")
 
 
-def _is_stored_as_integer(kind: pa.DataType) -> bool:
-    """A decimal that fits into 64 bits."""
-    import pyarrow.types as types
-
-    return bool(types.is_decimal(kind) and kind.precision <= _DIGITS_OF_AN_INTEGER)
-
-
-def _is_one(name: str) -> bool:
-    """Whether pyarrow takes the name for that of a column: with a dot it would be a path into a struct."""
-    return "." not in name
-
-
-def stamp_of(path: Path) -> str:
-    """Size and modification time; empty when there is no such file."""
-    try:
-        seen = path.stat()
-    except OSError:
-        return ""
-    return f"{seen.st_size}-{seen.st_mtime_ns}"
-
-
-def _read_footer(path: Path) -> dict[str, Any]:
-    import pyarrow.parquet as pq
-
-    metadata = pq.read_metadata(path)
-    stored = (metadata.metadata or {}).get(FOOTER_KEY)
-    if stored is None:
-        raise ValueError("its footer has no facts of Tidegate's")
-    facts: dict[str, Any] = json.loads(stored)
-    if facts["rows"] != metadata.num_rows:
-        raise ValueError(f"it holds {metadata.num_rows} rows, its facts say {facts['rows']}")
-    return facts
-
-
-def _is_newer(place: Path, written: Path) -> bool:
-    """Whether the file that is there was read from the source at the same time or later than ours."""
-    try:
-        return bool(_read_footer(place)["read_at"] >= _read_footer(written)["read_at"])
-    except (OSError, ValueError, KeyError):
-        return False
+def _is_file_of(file: str, stem: str) -> bool:
+    return file.startswith(stem) and file.endswith(".parquet")
 
 
 def _safe(text: str) -> str:
-    """A name for the file system: unsafe characters escaped, endless ones shortened by a hash."""
+    """Return a name for the file system: unsafe characters escaped, long names shortened by a hash."""
     escaped = quote(text, safe="").replace("~", "%7E")
     if len(escaped) <= _LONGEST_NAME:
         return escaped
@@ -404,16 +356,8 @@ def _safe(text: str) -> str:
 
 
 def _visible(name: str) -> str:
-    """`.` and `..` lead elsewhere, and other names with a dot in front are hidden."""
+    """Escape a leading dot: `.` and `..` lead elsewhere, and other names with a dot in front are hidden."""
     return f"%2E{name[1:]}" if name.startswith(".") else name
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _first_line(problem: BaseException) -> str:

@@ -1,1 +1,1 @@
-"""Loads: how landed rows enter the target. A file without an underscore is a plug-in."""
+"""Loads: how extracted rows enter the target. A file without an underscore is a plug-in."""

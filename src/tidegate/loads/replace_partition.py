@@ -1,119 +1,99 @@
-"""Replace a partition value: its old rows leave and its new rows arrive in one transaction, with the ledger row.
+"""Replace partition values: the rows of a value leave and arrive in one transaction, with the ledger row.
 
-Inside of that transaction the rows are read back through the same canonicaliser that hashed them when they were
-extracted. What does not equal the lake's receipt is rolled back, so nothing is ever committed unproven. Columns that
-only the target has keep their values (`_own_columns.py`).
-
-Several values are replaced in one transaction where rows went from one of them to another, and a key of the target
-does not contain the partition column: each value alone would meet rows that the other still holds.
+Several values are replaced in one transaction where rows went from one of them to another and a key of the target does
+not contain the partition column: each value alone would meet rows that the other still holds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
-from tidegate.interfaces import Session
-from tidegate.loads._own_columns import own_columns
-from tidegate.loads._unit import Batches, Book, Loaded, ReceiptOf, Unit, enter, refused
-from tidegate.model.columns import Column
-from tidegate.model.receipt import Receipt
-from tidegate.model.values import Value
-from tidegate.sql.partitions import delete_value, values_with_keys
+from tidegate.interfaces.change import ChangeColumns, LoadNeeds
+from tidegate.interfaces.database import Session
+from tidegate.interfaces.load import Incoming, Load, Loaded, ReceiptOf, Requirements
+from tidegate.loads._replace import replace_rows
+from tidegate.model.columns import Column, TableSchema
+from tidegate.model.plan import Load as LoadStep
+from tidegate.model.plan import Notice
+from tidegate.model.state import TableState
+from tidegate.settings import Columns, Settings
+from tidegate.tables.found import Catalogs, FoundTable
 
-if TYPE_CHECKING:
-    import pyarrow as pa
 
+class ReplacePartitionSettings(Settings):
+    """How partition values are replaced and proved."""
 
-@dataclass(frozen=True, kw_only=True)
-class Replacement(Unit):
-    """One value to be replaced."""
-
-    column: Column
-    proof: str
-    keys: tuple[tuple[str, ...], ...] = ()
-    """Keys of the target without the partition column, such as `(id)`: a row of another value may have the same one."""
+    proof: Literal["hash", "count"] = "hash"
+    """How equality is proved: `hash` of every row, or `count`."""
+    keys: Columns | None = None
+    """Columns that name a row in findings; the primary key when it is left out."""
 
 
 @dataclass(frozen=True)
-class Incoming:
-    """One value to be replaced, with its ledger and its new rows."""
+class ReplacePartition(Load):
+    """The load of one partition table."""
 
-    work: Replacement
-    book: Book
-    batches: Batches
+    name = "replace_partition"
+    Settings = ReplacePartitionSettings
+    updates_rows = False
 
+    proof: str
+    keys: tuple[str, ...]
+    column: Column
+    keys_across_values: tuple[tuple[str, ...], ...] = ()
+    """Keys of the target without the partition column, such as `(id)`: a row of another value may have the same one."""
 
-def replace(session: Session, work: Replacement, book: Book, batches: Batches, receipt_of: ReceiptOf) -> Loaded:
-    """Its rows, and no others, hold the value when this ends well."""
-    [loaded] = replace_together(session, [Incoming(work, book, batches)], receipt_of)
-    return loaded
+    @classmethod
+    def requirements(
+        cls, settings: Any, source: TableSchema, change: ChangeColumns, catalogs: Catalogs
+    ) -> Requirements:
+        return Requirements(source)
 
+    @classmethod
+    def bind(
+        cls, settings: Any, table: FoundTable, required: Requirements, change: ChangeColumns, catalogs: Catalogs
+    ) -> tuple[Load, FoundTable]:
+        assert change.by is not None
+        existing = table.target or table.source
+        across = tuple(
+            key for key in (existing.primary_key, *existing.unique_keys) if key and change.by.name not in key
+        )
+        column = next((one for one in table.target_columns if one.name == change.by.name), change.by)
+        load = cls(settings.proof, settings.keys or table.source.primary_key, column, across)
+        if not across:
+            return load, table
+        text = (
+            f"its key ({', '.join(across[0])}) does not contain {change.by.name}: values that exchange rows are loaded"
+        )
+        return load, replace(table, notices=(*table.notices, Notice(f"{text} together, in one transaction")))
 
-def replace_together(session: Session, incoming: Sequence[Incoming], receipt_of: ReceiptOf) -> list[Loaded]:
-    """Replace all values, or none. Locks are taken in the order of `incoming`, which must be sorted by value."""
-    with ExitStack() as stages:
-        writes = [
-            stages.enter_context(session.staged(one.work.request.table, one.work.written_columns, one.batches))
-            for one in incoming
-        ]
-        own = [stages.enter_context(own_columns(session, one.work)) for one in incoming]
-        with session.transaction():
-            entered = [_enter(session, one, receipt_of) for one in incoming]
-            replaced = [
-                (work, one.book, write, kept)
-                for work, one, write, kept in zip(entered, incoming, writes, own, strict=True)
-                if not isinstance(work, Loaded)
-            ]
-            for work, _, _, kept in replaced:
-                kept.save(work.request.rows)
-                session.execute(delete_value(work.request.table, work.column, work.value))
-            for work, _, write, _ in replaced:
-                _require_all(work, write())
-            for work, book, _, kept in replaced:
-                kept.put_back()
-                _prove(work, receipt_of)
-                book.record(work.entry)
-    return [work if isinstance(work, Loaded) else Loaded("loaded", work.entry.rows) for work in entered]
+    @property
+    def check(self) -> str:
+        return "row_count" if self.proof == "count" else "receipt"
 
+    @property
+    def needs(self) -> LoadNeeds:
+        return LoadNeeds(keys=self.keys)
 
-def _enter(session: Session, one: Incoming, receipt_of: ReceiptOf) -> Replacement | Loaded:
-    """The value with a generation of its own, or how it ended without a write."""
-    work = enter(session, one.work, one.book)
-    if isinstance(work, Loaded):
-        return work
-    if work.look_first and receipt_of(work.request) == Receipt(work.entry.rows, work.entry.hash):
-        one.book.record(work.entry)
-        return Loaded("equal already")
-    return work
+    @property
+    def replaces_rows(self) -> bool:
+        return True
 
+    def is_serial(self, loads: Sequence[LoadStep], state: TableState) -> bool:
+        """Two loads at once would wait for rows that the other deletes, where rows can go from value to value."""
+        return bool(self.keys_across_values) and any(step.value in state.target for step in loads)
 
-def _require_all(work: Replacement, written: int) -> None:
-    if written != work.entry.rows:
-        raise refused(work, f"{work.entry.rows:,} rows were sent, the server took {written:,}")
+    @property
+    def exchanges_rows(self) -> tuple[Column, tuple[tuple[str, ...], ...]] | None:
+        """Return the column by which windows are told apart, and the keys under which rows may go from one window to
+        another; None where that cannot happen."""
+        return (self.column, self.keys_across_values) if self.keys_across_values else None
 
+    def apply(self, session: Session, incoming: Incoming, receipt_of: ReceiptOf) -> Loaded:
+        [loaded] = self.apply_together(session, [incoming], receipt_of)
+        return loaded
 
-def _prove(work: Replacement, receipt_of: ReceiptOf) -> None:
-    if work.proof == "hash":
-        expected, found = Receipt(work.entry.rows, work.entry.hash), receipt_of(work.request)
-        if found != expected:
-            raise refused(work, f"sent {expected}, read back {found}")
-
-
-def values_in_the_way(
-    session: Session, work: Replacement, cells: Callable[[Sequence[str]], Iterator[pa.RecordBatch]]
-) -> set[Value | None]:
-    """Return the partition values under which the target holds a key of the incoming rows; None for rows without one.
-
-    `cells` reads the named columns of these rows. A key with a column that does not travel is left out."""
-    by_name = {column.name: column for column in work.request.columns}
-    found: set[Value | None] = set()
-    for key in work.keys:
-        if by_name.keys() >= {*key}:
-            columns = [by_name[name] for name in key]
-            with session.stage(work.request.table, columns, cells(key)) as stage:
-                rows = session.query(values_with_keys(work.request.table, work.column, stage, columns))
-            found |= {None if text is None else Value.of(text, work.value.kind) for (text,) in rows}
-    return found
+    def apply_together(self, session: Session, incoming: Sequence[Incoming], receipt_of: ReceiptOf) -> list[Loaded]:
+        return replace_rows(session, incoming, receipt_of, by_hash=self.proof == "hash")

@@ -1,4 +1,4 @@
-"""What a table looks like: its columns, keys and indexes, and how each column rests in the lake."""
+"""The schema of a table: its columns, keys and indexes, and the type of each column in the lake."""
 
 from __future__ import annotations
 
@@ -14,42 +14,43 @@ from tidegate.model.types import UNKNOWN, Type
 class Column:
     """One column of one table.
 
-    `type` is spelled as its database spells it, `holds` says the same in words of no database, and `rests_as` is
-    the type in the lake (`model/types.py`).
+    `type` is written in the words of its database, `logical_type` is the same type in words of no database, and
+    `storage_type` is the type in the lake (`model/types.py`).
     """
 
     name: str
     type: str
-    rests_as: str
+    storage_type: str
     nullable: bool = True
     generated: bool = False
     identity: bool = False
     has_default: bool = False
-    in_target: str = ""
-    """How another database of the same kind would declare it, where `type` names something local."""
-    holds: Type = UNKNOWN
+    portable_type: str = ""
+    """The type to declare in another database of the same kind, where `type` exists in one database only (a domain)."""
+    logical_type: Type = UNKNOWN
     database: str = ""
-    """The kind of database that it is a column of."""
+    """The kind of database that the column belongs to: `postgresql`, `mysql`, `sqlserver`."""
     collation: str = ""
-    """Where its database has several and this column is of text."""
-    has_more: bool = False
-    """A comment, a check or the like, which saying the column anew would lose."""
+    """The collation of a text column; empty for other columns and for the default collation."""
+    has_extra_attributes: bool = False
+    """The column has a comment or an ON UPDATE clause, which declaring the column again would lose."""
     unreadable: str = ""
-    """Why its values cannot be had as they are."""
-    stands_for: Type | None = None
-    """Of a target's column: what the source's holds, and so what is to be read back from it."""
+    """Why the values cannot be read as they are (masked, encrypted); empty when they can."""
+    read_as: Type | None = None
+    """For a column of a target: the logical type of the source's column. Values are read back as this type."""
 
     @property
-    def declared(self) -> str:
-        return self.in_target or self.type
+    def declared_type(self) -> str:
+        """Return the type with which another database of the same kind declares this column."""
+        return self.portable_type or self.type
 
-    def reading(self, source: Column) -> Column:
-        """This column of a target, read as what came from the source's."""
-        return replace(self, rests_as=source.rests_as, stands_for=source.holds)
+    def read_like(self, source: Column) -> Column:
+        """Return this column of a target, to be read back as the type of the source's column."""
+        return replace(self, storage_type=source.storage_type, read_as=source.logical_type)
 
 
 @dataclass(frozen=True)
-class Shape:
+class TableSchema:
     """A table as its catalog describes it."""
 
     name: TableName
@@ -60,44 +61,45 @@ class Shape:
     row_estimate: int = 0
     triggers: tuple[str, ...] = ()
     references: tuple[str, ...] = ()
-    """The tables that its foreign keys name."""
+    """The tables that the foreign keys of this table point to."""
     referenced_by: tuple[str, ...] = ()
     cascades_to: tuple[str, ...] = ()
-    """Those among them whose rows a deletion here would delete or change."""
+    """The tables among `referenced_by` whose rows a DELETE in this table would delete or change."""
     partitioned_by: str = ""
-    """How the server itself partitions it; empty when it does not."""
+    """How the server partitions the table; empty if it does not."""
     transactional: bool = True
-    """False where a rollback would leave its rows as they are."""
+    """False if a rollback does not undo changes of this table (MyISAM, external tables)."""
     reads_consistently: bool = True
-    """False where a read may see rows of several moments, and must be checked."""
+    """False if one read can see rows of several moments. The rows are then counted before and after."""
     readable: bool = True
-    """False when the login may see the table but not its rows."""
-    remarks: tuple[str, ...] = ()
-    """What a person should know before rows are loaded into it."""
-    cautions: tuple[str, ...] = ()
-    """What a person should know before rows are read from it."""
-    unseen: tuple[str, ...] = ()
-    """What could be so, which this login may not see, and matters to whoever reads it."""
+    """False if the login sees the table but may not read its rows."""
+    target_notes: tuple[str, ...] = ()
+    """What people should know before they load rows into the table."""
+    source_warnings: tuple[str, ...] = ()
+    """Facts that can make what is read from the table incomplete. Shown as warnings."""
+    source_notes: tuple[str, ...] = ()
+    """What this login cannot rule out about what it reads, such as a policy that it may not see. Shown as notes."""
 
-    def exactly(self, name: str) -> Column | None:
+    def exact_column(self, name: str) -> Column | None:
+        """Return the column of exactly this name."""
         return next((column for column in self.columns if column.name == name), None)
 
     def column(self, name: str) -> Column | None:
-        """The column of exactly this name, else the only one that differs in case alone, else None."""
-        alike = [column for column in self.columns if column.name.lower() == name.lower()]
-        return self.exactly(name) or (alike[0] if len(alike) == 1 else None)
+        """Return the column of exactly this name, or the only one that differs in case alone, or None."""
+        same_but_case = [column for column in self.columns if column.name.lower() == name.lower()]
+        return self.exact_column(name) or (same_but_case[0] if len(same_but_case) == 1 else None)
 
-    def indexed(self, column: str) -> bool:
-        """Whether an index (or the primary key) starts with this column."""
+    def has_index_on(self, column: str) -> bool:
+        """Return whether an index or the primary key starts with this column."""
         return any(index[:1] == (column,) for index in (self.primary_key, *self.indexes))
 
 
 def fingerprint(columns: Sequence[Column]) -> str:
-    """Changes when a column is added, removed, renamed or rests differently; not when they are reordered."""
-    return fingerprint_of({column.name: column.rests_as for column in columns})
+    """Return a hash of the columns' names and types in the lake. The order of the columns does not matter."""
+    return fingerprint_of({column.name: column.storage_type for column in columns})
 
 
 def fingerprint_of(storage_types: Mapping[str, str]) -> str:
-    """The fingerprint of columns that are known by their names and their types in the lake."""
+    """Return the fingerprint of columns, given as names and their types in the lake."""
     described = "\n".join(sorted(f"{name!r} {storage_type}" for name, storage_type in storage_types.items()))
     return hashlib.sha256(described.encode()).hexdigest()[:16]

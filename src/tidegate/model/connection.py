@@ -1,4 +1,4 @@
-"""Where a database is and who logs in: a value that knows no driver, and that never shows a secret."""
+"""The address of a database and its login. Independent of drivers; never shows a secret."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Connection:
 
     @property
     def display(self) -> str:
-        """A URL without secrets and options; parsing it leads to the same place."""
+        """Return a URL without secrets and options. Parsing it leads to the same database."""
         login = f"{quote(self.user, safe='')}@" if self.user else ""
         database = quote(self.database, safe="")
         if is_socket(self.host):
@@ -45,28 +45,28 @@ class Connection:
             return f"{self.kind}://{login}/{database}?{socket}"
         host = f"[{self.host}]" if ":" in self.host else self.host
         server = quote(f"{self.host}\\{self._instance}", safe="") if self._instance else f"{host}:{self.port}"
-        # Where nobody logs in by name, a URL for SQL Server must say how.
+        # A URL for SQL Server without a user must say how to log in.
         mode = "" if login or self.kind != _SQLSERVER else dict(self.options).get("authentication", "")
         return f"{self.kind}://{login}{server}/{database}" + (f"?authentication={mode}" if mode else "")
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """Every name under which the server is addressed: the host, `hostaddr` where it is given, `host\\instance`."""
+        """Return every name of the server in this connection: the host, `hostaddr` if given, `host\\instance`."""
         instance = f"{self.host}\\{self._instance}" if self._instance else ""
         names = (self.host, dict(self.options).get("hostaddr", ""), instance)
         return tuple(name for name in names if name)
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What must not be printed: the password, and options such as `sslpassword`."""
+        """Return what must not be printed: the password, and options such as `sslpassword`."""
         hidden = (value for name, value in self.options if is_secret_name(name))
         return tuple(secret for secret in (self.password, *hidden) if secret)
 
-    def same_place_as(self, other: Connection) -> bool:
-        """Whether both lead to one database, whoever logs in.
+    def same_database_as(self, other: Connection) -> bool:
+        """Return whether both connections lead to one database, with whatever login.
 
-        Names are compared, not resolved: two DNS names of one server count as two places. The case of
-        the database's name is ignored, since a refusal too many is cheaper than a source overwritten.
+        Names are compared, not resolved: two DNS names of one server count as two servers. The case of the database's
+        name is ignored: to refuse too much is cheaper than to overwrite a source.
         """
         if (self.kind, self.database.casefold()) != (other.kind, other.database.casefold()):
             return False
@@ -78,12 +78,12 @@ class Connection:
 
     @property
     def _hides_its_port(self) -> bool:
-        """A MySQL socket may belong to the server of any port of this machine, and so may an instance of SQL Server."""
+        """Return whether the port is unknown: a MySQL socket or a named instance can belong to any port."""
         return bool(self._instance) or (self.kind == _MYSQL and is_socket(self.host))
 
     @property
     def _instance(self) -> str:
-        """The named instance of SQL Server whose port is not known; else empty."""
+        """Return the named instance of SQL Server if its port is unknown, or an empty text."""
         return dict(self.options).get("instance", "") if self.kind == _SQLSERVER and not self.port else ""
 
     def __repr__(self) -> str:
@@ -94,23 +94,23 @@ class Connection:
 
 
 def is_socket(host: str) -> bool:
-    """Whether this is a Unix socket: a path, or an abstract one of PostgreSQL, which starts with `@`."""
+    """Return whether this is a Unix socket: a path, or an abstract socket of PostgreSQL, which starts with `@`."""
     return host.startswith(("/", "@"))
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether a setting of this name holds something that must not be printed."""
+    """Return whether a setting of this name is a secret."""
     return any(word in name.lower() for word in _SECRET_WORDS)
 
 
-def _same_host(one: str, other: str) -> bool:
-    if is_socket(one) and is_socket(other):
-        return normpath(one) == normpath(other)
-    return canonical(one) == canonical(other)
+def _same_host(left: str, right: str) -> bool:
+    if is_socket(left) and is_socket(right):
+        return normpath(left) == normpath(right)
+    return canonical_host(left) == canonical_host(right)
 
 
-def canonical(host: str) -> str:
-    """One spelling per host: every loopback address and every socket is `localhost`."""
+def canonical_host(host: str) -> str:
+    """Return one spelling per host. Every loopback address and every socket is `localhost`."""
     name = host.lower().rstrip(".")
     if is_socket(name) or name == _LOOPBACK:
         return _LOOPBACK

@@ -1,66 +1,71 @@
-"""A table as its catalog describes it, for people to read."""
+"""The catalog's description of a table, for people to read (`tidegate describe`)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tidegate.model.columns import Column, Shape
-from tidegate.model.names import counted
+from tidegate.model.columns import Column, TableSchema
+from tidegate.model.names import pluralize
 
 
 @dataclass(frozen=True)
 class Section:
-    """Some rows under headings; or why there are none."""
+    """A titled list of rows under headings, or the reason why there are none."""
 
     title: str
     headings: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...] = ()
     problem: str = ""
-    """Why this login is not told."""
+    """Why this login gets no answer."""
 
 
-def described(shape: Shape) -> list[Section]:
-    """What every database tells of a table."""
+def describe_schema(schema: TableSchema) -> list[Section]:
+    """Return the sections that every database has."""
     sections = [
-        Section("columns", ("column", "type", "in the lake", ""), tuple(map(_column, shape.columns))),
-        Section("keys and indexes", ("", "columns"), tuple(_keys(shape))),
-        Section("around it", ("", ""), tuple(_around(shape))),
+        Section("columns", ("column", "type", "in the lake", ""), tuple(map(_column, schema.columns))),
+        Section("keys and indexes", ("", "columns"), tuple(_keys(schema))),
+        Section("relations and notes", ("", ""), tuple(_surroundings(schema))),
     ]
     return [section for section in sections if section.rows]
 
 
 def _column(column: Column) -> tuple[str, ...]:
-    told = {
+    attributes = {
         "not null": not column.nullable,
-        "counts by itself": column.identity,
+        "identity": column.identity,
         "generated": column.generated,
         "has a default": column.has_default and not column.identity,
         f"collation {column.collation}": column.collation not in column.type,
         f"cannot be read: {column.unreadable}": bool(column.unreadable),
     }
-    return column.name, column.type, column.rests_as, ", ".join(text for text, is_so in told.items() if is_so)
+    return (
+        column.name,
+        column.type,
+        column.storage_type,
+        ", ".join(text for text, is_set in attributes.items() if is_set),
+    )
 
 
-def _keys(shape: Shape) -> Iterator[tuple[str, str]]:
-    primary = [("primary key", shape.primary_key)] if shape.primary_key else []
-    unique = [("unique", key) for key in shape.unique_keys]
-    others = [("index", index) for index in shape.indexes if index not in (shape.primary_key, *shape.unique_keys)]
+def _keys(schema: TableSchema) -> Iterator[tuple[str, str]]:
+    primary = [("primary key", schema.primary_key)] if schema.primary_key else []
+    unique = [("unique", key) for key in schema.unique_keys]
+    others = [("index", index) for index in schema.indexes if index not in (schema.primary_key, *schema.unique_keys)]
     for kind, columns in (*primary, *unique, *others):
         yield kind, ", ".join(columns)
 
 
-def _around(shape: Shape) -> Iterator[tuple[str, str]]:
-    if shape.row_estimate:
-        yield "rows", f"about {counted(shape.row_estimate, 'row')}"
-    if shape.partitioned_by:
-        yield "partitioned by", shape.partitioned_by
+def _surroundings(schema: TableSchema) -> Iterator[tuple[str, str]]:
+    if schema.row_estimate:
+        yield "rows", f"about {pluralize(schema.row_estimate, 'row')}"
+    if schema.partitioned_by:
+        yield "partitioned by", schema.partitioned_by
     named = {
-        "trigger": shape.triggers,
-        "refers to": shape.references,
-        "referred to by": shape.referenced_by,
-        "whoever reads it": (*shape.cautions, *shape.unseen),
-        "whoever loads it": shape.remarks,
+        "trigger": schema.triggers,
+        "refers to": schema.references,
+        "referred to by": schema.referenced_by,
+        "as a source": (*schema.source_warnings, *schema.source_notes),
+        "as a target": schema.target_notes,
     }
     for label, texts in named.items():
         for text in texts:

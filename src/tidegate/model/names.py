@@ -11,18 +11,18 @@ _PART = re.compile(r'"((?:[^"]|"")*)"|([^".]+)')
 
 @dataclass(frozen=True, order=True)
 class TableName:
-    """A table in a schema. An empty schema means the default one of the database that is asked."""
+    """The name of a table. An empty schema means the default schema of the database."""
 
     schema: str
     name: str
 
     def __str__(self) -> str:
-        """What `parse` reads as the same name: the ledger and the lake know a table by it."""
-        return f"{_shown(self.schema)}.{_shown(self.name)}" if self.schema else _shown(self.name)
+        """Return the text that `parse` reads as the same name. Ledger and lake store tables under this text."""
+        return f"{_quoted(self.schema)}.{_quoted(self.name)}" if self.schema else _quoted(self.name)
 
     @classmethod
     def parse(cls, text: str) -> TableName:
-        """`orders`, `sales.orders`, or with quoted parts `"odd.schema"."odd ""table"`."""
+        """Return the name in `orders`, `sales.orders` or, quoted, `"odd.schema"."odd ""table"`. Raises ValueError."""
         parts, position = [], 0
         while position < len(text):
             match = _PART.match(text, position)
@@ -39,29 +39,29 @@ class TableName:
         return cls(parts[0] if len(parts) == 2 else "", parts[-1])
 
     def within(self, default_schema: str) -> TableName:
-        """The same name with the schema filled in. `dbo` means the default schema everywhere."""
+        """Return the name with its schema filled in. `dbo` means the default schema of every database."""
         return TableName(default_schema, self.name) if self.schema in ("", "dbo") else self
 
 
-def counted(count: int, word: str) -> str:
-    """So many of something, for people."""
+def pluralize(count: int, word: str) -> str:
+    """Return `1 row`, `1,204 rows`."""
     return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"
 
 
 def staged_name(number: int) -> str:
-    """A column of a stage: like no column of a user's, so that it may stand beside theirs without a prefix."""
+    """Return the name of a column of a staging table. No user's column has such a name, so it needs no prefix."""
     return f"tidegate_{number}"
 
 
-def spelled(names: Iterable[TableName], there: Iterable[TableName]) -> dict[TableName, TableName]:
-    """For each name the table of exactly this spelling, else the only one that differs in case."""
-    exact = set(there)
+def resolve_names(names: Iterable[TableName], existing: Iterable[TableName]) -> dict[TableName, TableName]:
+    """Return for each name the existing table: of exactly this name, or the only one that differs in case."""
+    exact = set(existing)
     by_case: dict[str, list[TableName]] = {}
     for name in exact:
         by_case.setdefault(str(name).lower(), []).append(name)
-    found = {name: [name] if name in exact else by_case.get(str(name).lower(), []) for name in names}
-    return {name: alike[0] for name, alike in found.items() if len(alike) == 1}
+    candidates = {name: [name] if name in exact else by_case.get(str(name).lower(), []) for name in names}
+    return {name: tables[0] for name, tables in candidates.items() if len(tables) == 1}
 
 
-def _shown(part: str) -> str:
+def _quoted(part: str) -> str:
     return '"' + part.replace('"', '""') + '"' if re.search(r'[".]', part) else part

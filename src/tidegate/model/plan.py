@@ -1,4 +1,4 @@
-"""What a run will do, as records. The explainer prints them, the executor does them: one list, two readers."""
+"""What a run will do, as records. `plan` prints them and `run` does them: one list, two readers."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from tidegate.model.columns import Column
 from tidegate.model.scope import Scope
+from tidegate.model.tokens import Token
 from tidegate.model.values import Value
 
 
@@ -19,7 +20,7 @@ class ChangeSchema:
 
 
 @dataclass(frozen=True)
-class Land:
+class Extract:
     """Extract one value into the lake. `rows` is what the source counted, None when it was not counted."""
 
     value: Value
@@ -28,9 +29,9 @@ class Land:
     origin: str = "source"
     """`target` when only the target still has the rows (and its receipt must equal the ledger's)."""
     replaces: str = ""
-    """The stamp of the file that planning saw under this name; empty when there was none."""
-    window: str = ""
-    """The marks to be read, as JSON, where the table is read by a mark."""
+    """The etag of the lake entry that planning saw for this window; empty when there was none."""
+    token: Token | None = None
+    """What the entry will remember, as far as planning knows it: the range of a cursor, for instance."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +44,8 @@ class Load:
     rows: int | None = None
     unless_hash: str = ""
     """Leave the target alone when the lake's hash is this one: the target is known to hold it."""
-    look_first: bool = False
-    """The target has rows that no ledger speaks of: compare, and only record when they are equal."""
+    compare_first: bool = False
+    """The target has rows that the ledger does not know: compare, and only record when they are equal."""
     is_newest: bool = True
     """Nothing that was read later is in the target: what this says of a row wins."""
     exact: bool = False
@@ -59,6 +60,8 @@ class Remove:
     side: str
     why: str
     generation: int = 0
+    entries: tuple[str, ...] = ()
+    """Ids of older lake entries of a whole table."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,27 @@ class Notice:
     severity: str = "note"
 
 
-Step: TypeAlias = ChangeSchema | Land | Load | Remove | Notice
+Step: TypeAlias = ChangeSchema | Extract | Load | Remove | Notice
+
+
+@dataclass(frozen=True)
+class Labels:
+    """How a plan names the windows and the rows of a table."""
+
+    window: str = "{}"
+    """A window in words: `{}` stands for its value."""
+    rows: str = "rows"
+    scope_name: str = ""
+    """What the scope is called, whatever its bounds are; empty where its bounds are shown."""
+    unbounded_scope: str = ""
+    """What a scope without a floor is called, likewise."""
+
+    def name(self, window: Value) -> str:
+        return self.window.format(window)
+
+    def scope(self, scope: Scope) -> str:
+        unbounded = self.unbounded_scope if scope.floor is None else ""
+        return self.scope_name or unbounded or str(scope)
 
 
 @dataclass(frozen=True)
@@ -81,19 +104,19 @@ class TablePlan:
     steps: tuple[Step, ...]
     scope: Scope
     kind: str = "partition"
-    """The kind of the table, which the words for its steps depend on."""
+    labels: Labels = Labels()
     columns: tuple[Column, ...] = field(default=(), repr=False)
     """The columns that travel, in the source's order."""
 
     @property
     def moves_rows(self) -> bool:
-        return any(isinstance(step, (Land, Load)) for step in self.steps)
+        return any(isinstance(step, (Extract, Load)) for step in self.steps)
 
     @property
     def row_counts(self) -> list[int | None]:
         """How many rows there are to move, those of each value once; None where nobody counted."""
         counts = {step.value: step.rows for step in self.steps if isinstance(step, Load)}
-        counts.update((step.value, step.rows) for step in self.steps if isinstance(step, Land))
+        counts.update((step.value, step.rows) for step in self.steps if isinstance(step, Extract))
         return list(counts.values())
 
     @property

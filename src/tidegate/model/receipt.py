@@ -1,4 +1,4 @@
-"""A receipt: the count and the hash of a slice, on one side."""
+"""A receipt: the number of rows of a split or window on one side, and the hash of their content."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from tidegate.errors import Unsupported
 
 @dataclass(frozen=True, repr=False)
 class Receipt:
-    """How many rows a slice holds, and the sum modulo 2^128 of their hashes as 32 hex digits.
+    """The number of rows, and the sum modulo 2^128 of their hashes as 32 hex digits.
 
-    Slices with the same rows have the same receipt, whatever the order of the rows and however they were cut
-    into batches; a row that occurs twice counts twice. `version` says which rules made the hashes
-    (`tidegate.rows.hashing`): receipts of two versions say nothing about each other.
+    The same rows have the same receipt, in any order and in any batches. A row that occurs twice counts twice.
+    `version` is the version of the row hash (`tidegate.hashing.rows`). Receipts of two versions cannot be compared.
     """
 
     rows: int
@@ -25,22 +24,22 @@ class Receipt:
 
     @classmethod
     def of_sum(cls, rows: int, total: int, version: int = 1) -> Receipt:
-        """The receipt of `rows` rows whose hashes add up to `total`, which may exceed 2^128."""
+        """Return the receipt of `rows` rows whose hashes add up to `total`, which may exceed 2^128."""
         return cls(rows, f"{total % 2**128:032x}", version)
 
     def __add__(self, other: Receipt) -> Receipt:
-        """The receipt of both slices together. They must not share rows, or those count twice."""
+        """Return the receipt of both splits together. Rows that are in both count twice."""
         self._require_version_of(other)
         total = int(self.hash, 16) + int(other.hash, 16)
         return Receipt.of_sum(self.rows + other.rows, total, self.version)
 
     def same_as(self, other: Receipt) -> bool:
-        """Whether both slices hold the same rows. Raises `Unsupported` where the versions differ."""
+        """Return whether both have the same rows. Raises Unsupported if the versions differ."""
         self._require_version_of(other)
         return (self.rows, self.hash) == (other.rows, other.hash)
 
     def as_text(self) -> str:
-        """For the ledger and for footers, where one text has to do."""
+        """Return rows and hash as one text, for the ledger and the lake."""
         return f"{self.rows} {self.hash}"
 
     def __repr__(self) -> str:
@@ -50,7 +49,7 @@ class Receipt:
         if self.version != other.version:
             raise Unsupported(
                 f"These receipts were made by versions {self.version} and {other.version} of the row hash.",
-                "They say nothing about each other: this is no difference in the rows. Nothing was changed.",
+                "They cannot be compared: this is no difference in the rows. Nothing was changed.",
                 "Run `tidegate verify` for this table: it reads both sides again with one version.",
             )
 

@@ -1,4 +1,4 @@
-"""What a run did: the plan with its outcomes, and what checks found."""
+"""The report of a run: its steps with their outcomes, and the findings of its checks."""
 
 from __future__ import annotations
 
@@ -9,6 +9,21 @@ from tidegate.model.receipt import Receipt
 
 if TYPE_CHECKING:
     from tidegate.model.coverage import Coverage
+
+
+THIS_PROCESS = "this process"
+
+
+def engine_in_words(engine: str | None, verb: str = "run", outcome: str = "done") -> str:
+    """Return what moved the rows of a run: `rows moved by Spark (local)`. The arguments are those of its report."""
+    action = "compared" if verb == "verify" else "moved"
+    if not engine:
+        if outcome == "failed":
+            return f"no rows {action}"
+        return "no Spark" if verb == "verify" else "nothing to move, no Spark"
+    return (
+        f"rows {action} by threads of this process" if engine == THIS_PROCESS else f"rows {action} by Spark ({engine})"
+    )
 
 
 @dataclass(frozen=True)
@@ -28,7 +43,7 @@ class StepOutcome:
 
 @dataclass(frozen=True)
 class Finding:
-    """One difference that a check saw. `severity` is error, warning or note."""
+    """One difference that a check found. `severity` is error, warning or note."""
 
     table: str
     check: str
@@ -39,7 +54,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The receipts of one value on both sides, and what the lake and the ledger say of it."""
+    """The receipts of one value in source and target, and its hashes in the lake and the ledger."""
 
     table: str
     value: str
@@ -48,7 +63,7 @@ class Comparison:
     lake_hash: str = ""
     ledger_hash: str = ""
     contained: bool = False
-    """Every row of the source is in the target, which may hold more by rule."""
+    """Every row of the source is in the target, which may have more rows because of a setting."""
 
     @property
     def equal(self) -> bool:
@@ -57,7 +72,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class RunReport:
-    """What one call of run, verify, repair, ... did. `engine` is None when no Spark was started."""
+    """What one call of run, verify, repair, ... did."""
 
     run: str
     verb: str
@@ -68,28 +83,30 @@ class RunReport:
     findings: tuple[Finding, ...] = ()
     comparisons: tuple[Comparison, ...] = ()
     coverage: dict[str, Coverage] = field(default_factory=dict)
-    """Of a verification: how much of the source the scope of each table covers."""
+    """How much of the source the scope of each table covers, by table. Only `verify` fills it."""
     failures: tuple[tuple[str, str], ...] = ()
     engine: str | None = None
+    """What moved the rows: `this process`, `local`, a Spark master or address; None when no rows moved."""
     timings: dict[str, float] = field(default_factory=dict)
     exit_code: int = 0
 
     @property
-    def rows_landed(self) -> int:
-        return sum(step.rows for step in self.steps if step.step == "land" and step.outcome == "done")
+    def rows_extracted(self) -> int:
+        return sum(step.rows for step in self.steps if step.step == "extract" and step.outcome == "done")
 
     @property
     def rows_loaded(self) -> int:
         return sum(step.rows for step in self.steps if step.step == "load" and step.outcome == "done")
 
     @property
-    def bytes_landed(self) -> int:
-        return sum(step.bytes for step in self.steps if step.step == "land")
+    def bytes_extracted(self) -> int:
+        return sum(step.bytes for step in self.steps if step.step == "extract")
 
     def to_dict(self) -> dict[str, Any]:
-        totals = {name: getattr(self, name) for name in ("rows_landed", "rows_loaded", "bytes_landed")}
+        """Return the report with its totals, as the ledger and `--json` have it."""
+        totals = {name: getattr(self, name) for name in ("rows_extracted", "rows_loaded", "bytes_extracted")}
         return {**asdict(self), **totals}
 
     def __repr__(self) -> str:
-        moved = f"{self.rows_landed:,} rows landed, {self.rows_loaded:,} loaded"
+        moved = f"{self.rows_extracted:,} rows extracted, {self.rows_loaded:,} loaded"
         return f"<{self.verb} {self.run}: {self.outcome}, {moved}, {self.seconds:.1f} s>"

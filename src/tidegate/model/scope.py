@@ -1,4 +1,4 @@
-"""The declared scope of a table: what Tidegate is responsible for, and nothing else."""
+"""The declared scope of a table: the values that Tidegate keeps in sync, and no others."""
 
 from __future__ import annotations
 
@@ -6,33 +6,35 @@ import json
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tidegate.model.values import Kind, Value
+from tidegate.model.values import Value, ValueKind
 
 
 @dataclass(frozen=True)
 class Scope:
-    """Everything from `floor` on, plus `ranges` (both ends included), less what was forgotten.
+    """Every value from `floor` on, plus `ranges` (both ends included), without the `forgotten` values.
 
-    A floor of None holds nothing of its own: only the ranges count.
+    Without a floor only the ranges count.
     """
 
     floor: Value | None = None
     ranges: tuple[tuple[Value, Value], ...] = ()
     forgotten: frozenset[Value] = frozenset()
 
-    def holds(self, value: Value) -> bool:
+    def covers(self, value: Value) -> bool:
+        """Return whether the value is in the scope."""
         if value in self.forgotten:
             return False
         above = self.floor is not None and value >= self.floor
         return above or any(low <= value <= high for low, high in self.ranges)
 
     def with_range(self, low: Value, high: Value) -> Scope:
-        """Also responsible for `low` to `high`; what was forgotten in there is remembered again."""
+        """Return the scope with the range `low` to `high` added. Forgotten values in the range come back."""
         remembered = frozenset(value for value in self.forgotten if not low <= value <= high)
         ranges = self.ranges if (low, high) in self.ranges else (*self.ranges, (low, high))
         return replace(self, ranges=ranges, forgotten=remembered)
 
     def without(self, value: Value) -> Scope:
+        """Return the scope with one more forgotten value."""
         return replace(self, forgotten=self.forgotten | {value})
 
     def to_json(self) -> str:
@@ -51,7 +53,7 @@ class Scope:
         stored: dict[str, Any] = json.loads(text)
         if stored["kind"] is None:
             return cls()
-        kind = Kind(stored["kind"])
+        kind = ValueKind(stored["kind"])
         return cls(
             floor=None if stored["floor"] is None else Value.of(stored["floor"], kind),
             ranges=tuple((Value.of(low, kind), Value.of(high, kind)) for low, high in stored["ranges"]),

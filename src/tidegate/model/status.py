@@ -1,4 +1,4 @@
-"""Where every value of a table stands, for people: what `status`, `explain` and the HTML report show."""
+"""The status of a table and of its values, as `status`, `explain` and the HTML report show it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class ValueStatus:
-    """One value. Rows are None where they were not counted, 0 where there are none."""
+    """The status of one value. Rows are None where they were not counted, 0 where there are none."""
 
     value: str
     state: str
@@ -20,26 +20,26 @@ class ValueStatus:
     generation: int = 0
     loaded_at: str = ""
     next: tuple[str, ...] = ()
-    """What the next run does with it, in the plan's words."""
+    """The steps of the next run for this value, in the words of `plan`."""
 
 
 @dataclass(frozen=True)
 class WholeStatus(ValueStatus):
-    """A table that is compared as a whole. Hashes are empty where nobody read the content."""
+    """The status of a table that is compared as a whole. Hashes are empty where the content was not read."""
 
     source_hash: str = ""
     target_hash: str = ""
     contained: bool = False
-    """Every row of the source is in the target, which holds more by rule."""
+    """Every row of the source is in the target, which may have more rows because of a setting."""
 
 
 @dataclass(frozen=True)
 class BatchStatus:
-    """One file of versions: which marks it holds, both ends included, and whether the target has them."""
+    """One lake file of versions: its cursor values from `after` to `upto`, both included, and whether it is loaded."""
 
     batch: str
     state: str
-    """proven, pending (in the lake alone) or broken (its file cannot be used)."""
+    """proven, pending (only in the lake) or broken (its file cannot be used)."""
     after: str = ""
     upto: str = ""
     rows: int | None = None
@@ -50,7 +50,7 @@ class BatchStatus:
 
 @dataclass(frozen=True)
 class TableStatus:
-    """One table. `state` is in step, pending, differs, empty or failed."""
+    """The status of one table. `state` is in sync, pending, differs, empty or failed."""
 
     table: str
     kind: str
@@ -64,18 +64,19 @@ class TableStatus:
 
     @property
     def newest_loaded(self) -> str:
+        """Return the newest value that is loaded; empty when none is."""
         loaded = [value.value for value in self.values if value.generation and value.target_rows]
         return loaded[-1] if loaded else ""
 
 
 @dataclass(frozen=True)
 class VersionsStatus(TableStatus):
-    """A table of versions: its only value is all of them."""
+    """The status of a table of versions (SCD type 2). Its only value stands for the whole table."""
 
-    reaches: str = ""
-    """The mark up to which the target has them all; empty when it has none."""
+    watermark: str = ""
+    """The cursor value up to which the target has all versions; empty when nothing is loaded."""
     newest: str = ""
-    """The greatest mark of the source."""
+    """The greatest cursor value of the source."""
     is_whole: bool = False
-    """It is read by no mark: the whole source is compared."""
+    """The table has no cursor: the whole source is compared."""
     batches: tuple[BatchStatus, ...] = field(default=(), repr=False)

@@ -1,18 +1,17 @@
-"""What a column can hold, in words that no database owns.
+"""Logical types: what a column can hold, in words of no database.
 
-Every database says of each of its columns which of these types it holds, and for each of these types how it would
-declare a column for it. So two databases that never heard of each other understand one another, and a new one costs
-two tables of its own and nothing here.
+Every database maps its own types to these, and each of these to a type that it would declare. So any two databases
+understand each other, and a new database brings two tables of its own and changes nothing here.
 
-| family                                  | size            | rests in the lake as                               |
+| family                                  | size            | type in the lake                                   |
 | --------------------------------------- | --------------- | -------------------------------------------------- |
 | int8 .. int64, uint8 .. uint32          |                 | the next signed integer that has room              |
 | uint64                                  |                 | decimal(20,0)                                      |
-| flag (an int8 that is meant as a truth) |                 | int16: somebody's 2 stays 2                        |
+| flag (an int8 that is meant as a bool)  |                 | int16: a stored 2 stays 2                          |
 | bool, float32, float64, date            |                 | itself                                             |
 | decimal                                 | digits, scale   | decimal(p,s), from 39 digits on text               |
 | number (digits without a bound)         |                 | text                                               |
-| time, clock (clock: also beyond a day)  | second's digits | time, where a value is none text                   |
+| time, clock (clock: also beyond a day)  | second's digits | time; text if a value is no time of day            |
 | timestamp, instant (a point in time)    | second's digits | timestamp, timestamptz in UTC                      |
 | ticks, minutes (timestamps in steps)    |                 | timestamp; a tick is 1/300 s                       |
 | zoned (an instant with its own offset)  | second's digits | text                                               |
@@ -44,7 +43,7 @@ _RANGES = {
     "int64": (-(1 << 63), (1 << 63) - 1),
     "uint64": (0, (1 << 64) - 1),
 }
-_RESTS_AS = {
+_STORAGE_TYPES = {
     "int8": "int16",
     "flag": "int16",
     "uint8": "int16",
@@ -83,27 +82,27 @@ _IN_STEPS = {"ticks": 3, "minutes": 0}
 
 @dataclass(frozen=True)
 class Type:
-    """One type. `size` is None where there is no bound."""
+    """One logical type. `size` is None if the type has no bound."""
 
     family: str
     size: int | None = None
     scale: int = 0
     spelling: str = ""
-    """Of a local type: what its database calls it."""
+    """For a local type: its name in its database."""
 
     @property
-    def rests_as(self) -> str:
-        """The type in the lake; `text` is the canonical text of what Arrow cannot hold exactly."""
+    def storage_type(self) -> str:
+        """Return the type in the lake. `text` is the canonical text of values that Arrow cannot hold exactly."""
         if self.family == "decimal" and self.size is not None:
             fits = self.size <= LARGEST_ARROW_DECIMAL and 0 <= self.scale <= self.size
             return f"decimal({self.size},{self.scale})" if fits else "text"
         if self.family in ("time", "clock", "timestamp", "instant") and (self.size or 0) > LARGEST_ARROW_FRACTION:
             return "text"
-        return _RESTS_AS.get(self.family, "text")
+        return _STORAGE_TYPES.get(self.family, "text")
 
     @property
-    def plain(self) -> Type:
-        """The type for other databases to declare: one that values in steps of their own fit as well."""
+    def portable(self) -> Type:
+        """Return the type for other databases to declare: `timestamp` for the stepped types `ticks` and `minutes`."""
         return Type("timestamp", _IN_STEPS[self.family]) if self.family in _IN_STEPS else self
 
     @property
@@ -119,16 +118,18 @@ class Type:
 UNKNOWN = Type("local")
 
 
-def takes(target: Type, source: Type) -> str:
-    """Whether a column of `target` holds every value of `source`: `same`, `wider`, `widen` (not yet: the target could
-    be altered to the source's type and would lose nothing), or nothing when neither holds."""
+def type_fit(target: Type, source: Type) -> str:
+    """Return whether a column of type `target` takes every value of type `source`.
+
+    `same` and `wider`: it does. `widen`: it would after an ALTER to the source's type, which loses nothing. An empty
+    text: it does not."""
     if target == source:
         return "same"
     if source.family == target.family and source.family in _SIZED:
         return "wider" if _size(source) <= _size(target) else "widen"
     if source.family in _IN_STEPS and target.family == "timestamp":
-        return "widen" if takes(target, source.plain) == "widen" else "wider"
-    for rule in (_integers, _decimals, _truths, _moments, _characters):
+        return "widen" if type_fit(target, source.portable) == "widen" else "wider"
+    for rule in (_integers, _decimals, _booleans, _instants, _characters):
         verdict = rule(target, source)
         if verdict:
             return verdict
@@ -148,13 +149,13 @@ def _integers(target: Type, source: Type) -> str:
         if least <= low and high <= most:
             return "wider"
         return "widen" if low <= least and most <= high else ""
-    # Of scale 0 only: another scale would write 5 as 5.00.
+    # Only a decimal of scale 0: another scale would write 5 as 5.00.
     digits = max(len(str(high)), len(str(-low)))
     return "wider" if target.family == "decimal" and target.scale == 0 and digits <= _size(target) else ""
 
 
 def _decimals(target: Type, source: Type) -> str:
-    """Only the precision may differ: another scale would change how a value is written."""
+    """Only the precision may differ: another scale would change the text of a value (1.5 and 1.50)."""
     if source.family != "decimal":
         return ""
     if target.family == "number":
@@ -164,21 +165,21 @@ def _decimals(target: Type, source: Type) -> str:
     return "wider" if _size(source) <= _size(target) else "widen"
 
 
-def _truths(target: Type, source: Type) -> str:
-    """A truth fits an integer as 0 or 1. Where a flag holds anything else, a bool refuses it."""
+def _booleans(target: Type, source: Type) -> str:
+    """A bool fits an integer as 0 or 1. A bool column refuses a flag that is neither."""
     if (source.family == "bool" and target.is_integer) or (source.family == "flag" and target.family == "bool"):
         return "wider"
     return ""
 
 
-def _moments(target: Type, source: Type) -> str:
-    """An instant is one at the offset of UTC."""
+def _instants(target: Type, source: Type) -> str:
+    """An instant is a zoned time with the offset of UTC."""
     is_zoned = source.family == "instant" and target.family == "zoned"
     return "wider" if is_zoned and _size(source) <= _size(target) else ""
 
 
 def _characters(target: Type, source: Type) -> str:
-    """`char` pads and `trimmed` forgets blanks at the end: between them and `string` only what keeps every value."""
+    """`char` pads with blanks and `trimmed` drops them: only conversions that keep every value are allowed."""
     pair = (source.family, target.family)
     if pair in (("trimmed", "string"), ("enum", "string"), ("padded", "binary")):
         return "wider" if _size(source) <= _size(target) else ""

@@ -1,4 +1,4 @@
-"""Partition values: exact text from the server, with an order that needs no server."""
+"""Values of partition columns and cursors: exact texts, ordered as the server orders them, without asking it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from enum import Enum
+from enum import StrEnum
 from functools import total_ordering
 from typing import Any
 
@@ -18,8 +18,8 @@ _MOMENT = re.compile(
 _COMPACT_DATE = re.compile(r"^(\d{4})(\d\d)(\d\d)$", re.ASCII)
 
 
-class Kind(str, Enum):
-    """How the values of a partition column are ordered."""
+class ValueKind(StrEnum):
+    """How the values of a partition column or cursor are ordered."""
 
     INTEGER = "integer"
     DECIMAL = "decimal"
@@ -31,39 +31,40 @@ class Kind(str, Enum):
 @total_ordering
 @dataclass(frozen=True, eq=False)
 class Value:
-    """One partition value. Two values are equal when they mean the same, `1.50` and `1.5` for instance."""
+    """One value. Two values are equal if they mean the same: `1.50` and `1.5`."""
 
     text: str
-    kind: Kind
+    kind: ValueKind
     _key: Any = field(repr=False)
 
     @classmethod
-    def of(cls, text: object, kind: Kind) -> Value:
-        """From a server's text or a user's. Raises ValueError when it is no value of this kind."""
-        spelled, key = _PARSERS[kind](str(text))
-        return cls(spelled, kind, key)
+    def of(cls, text: object, kind: ValueKind) -> Value:
+        """Return the value that a server's or a user's text means. Raises ValueError if it is no value of this kind."""
+        normalised, key = _PARSERS[kind](str(text))
+        return cls(normalised, kind, key)
 
-    def less(self, amount: int) -> Value:
-        """A value that lies so much before: seconds for a time, days that hold them for a date, units for a number.
-        The same where that cannot be told."""
+    def minus(self, amount: int) -> Value:
+        """Return the value that lies `amount` before this one: seconds of a time or date, units of a number.
+
+        Return the same value where that cannot be computed: texts, infinity, years BC."""
         if not amount:
             return self
-        if self.kind in (Kind.INTEGER, Kind.DECIMAL):
+        if self.kind in (ValueKind.INTEGER, ValueKind.DECIMAL):
             return Value.of(Decimal(self.text) - amount, self.kind)
         try:
             moment = datetime.fromisoformat(self.text[:19])
             earlier = moment - timedelta(seconds=amount)
-        except (ValueError, OverflowError):  # before Christ, endless, or before all time
+        except (ValueError, OverflowError):  # a year BC, infinity, or a result before the year 1
             return self
-        is_date = self.kind is Kind.DATE
+        is_date = self.kind is ValueKind.DATE
         return Value.of(earlier.date() if is_date else earlier.isoformat(" ", "seconds"), self.kind)
 
     @property
-    def in_order(self) -> str:
-        """A text that sorts among those of its kind as the value does; its own text need not: 10 stands before 9."""
-        if self.kind in (Kind.INTEGER, Kind.DECIMAL):
-            return _sorting(Decimal(self.text))
-        if self.kind is Kind.TEXT:
+    def sort_key(self) -> str:
+        """Return a text that sorts as the value does. The value's own text need not: "10" sorts before "9"."""
+        if self.kind in (ValueKind.INTEGER, ValueKind.DECIMAL):
+            return _sort_key(Decimal(self.text))
+        if self.kind is ValueKind.TEXT:
             return self.text
         era, year, rest = self._key
         return f"{era + 1}{year + 10**7:08}{rest}"
@@ -81,13 +82,13 @@ class Value:
         return self.text
 
 
-def _sorting(number: Decimal) -> str:
-    """Sign, size and digits; of a negative number each digit is what it lacks to nine, and the end sorts last."""
+def _sort_key(number: Decimal) -> str:
+    """Return sign, exponent and digits as text. A negative number has the nines' complement, and `~` at its end."""
     if not number:
         return "1"
     sign, digits, _ = number.as_tuple()
-    told = f"{number.adjusted() + 10**6:07}" + "".join(map(str, digits)).rstrip("0")
-    return "0" + told.translate(_NINES) + "~" if sign else "2" + told
+    magnitude = f"{number.adjusted() + 10**6:07}" + "".join(map(str, digits)).rstrip("0")
+    return "0" + magnitude.translate(_NINES) + "~" if sign else "2" + magnitude
 
 
 _NINES = str.maketrans("0123456789", "9876543210")
@@ -100,16 +101,16 @@ def _integer(text: str) -> tuple[str, Any]:
 
 
 def _decimal(text: str) -> tuple[str, Any]:
-    """Spelled without zeros at the end: the server and a user may write as many as they like."""
+    """Normalise to a text without trailing zeros: servers and users write any number of them."""
     if _DECIMAL.fullmatch(text) is None:
         raise ValueError(f"{text!r} is not a finite number")
     number = Decimal(text.strip())
-    spelled = f"{number:f}"
-    return (spelled.rstrip("0").rstrip(".") if "." in spelled else spelled) if number else "0", number
+    digits = f"{number:f}"
+    return (digits.rstrip("0").rstrip(".") if "." in digits else digits) if number else "0", number
 
 
 def _moment(text: str, *, with_time: bool) -> tuple[str, Any]:
-    """Ordered as (before or after all time, year, rest); years BC count backwards."""
+    """Normalise a date or timestamp. The key is (-1, 0 or 1 for infinity, year, rest); years BC are 0 and below."""
     if text in ("infinity", "-infinity"):
         return text, (1 if text == "infinity" else -1, 0, "")
     match = _MOMENT.match(_COMPACT_DATE.sub(r"\1-\2-\3", text.strip()))
@@ -118,17 +119,17 @@ def _moment(text: str, *, with_time: bool) -> tuple[str, Any]:
     year, month, day, clock, fraction, era = match.groups()
     ordinal = 1 - int(year) if era else int(year)
     _require_real(text, ordinal if int(year) else None, (int(month), int(day)), clock or "00:00")
-    spelled = f"{month}-{day}"
+    rest = f"{month}-{day}"
     if with_time:
         clock = (clock or "00:00:00") + ("" if clock is None or clock.count(":") == 2 else ":00")
-        spelled += f" {clock}{(fraction or '').rstrip('0').rstrip('.')}"
+        rest += f" {clock}{(fraction or '').rstrip('0').rstrip('.')}"
     elif clock and (clock.strip("0:") or (fraction or "").strip(".0")):
         raise ValueError(f"{text!r} has a time of day, the partition column has none")
-    return f"{int(year):04}-{spelled}{era or ''}", (0, ordinal, spelled)
+    return f"{int(year):04}-{rest}{era or ''}", (0, ordinal, rest)
 
 
 def _require_real(text: str, year: int | None, day: tuple[int, int], clock: str) -> None:
-    """There is no year 0. Leap years repeat every 400 years, also before those that Python counts."""
+    """Raise ValueError for a day or time that does not exist. There is no year 0; leap years repeat every 400 years."""
     try:
         if year is None:
             raise ValueError("there is no year 0")
@@ -151,9 +152,9 @@ def _text(text: str) -> tuple[str, Any]:
 
 
 _PARSERS = {
-    Kind.INTEGER: _integer,
-    Kind.DECIMAL: _decimal,
-    Kind.DATE: _date,
-    Kind.TIMESTAMP: _timestamp,
-    Kind.TEXT: _text,
+    ValueKind.INTEGER: _integer,
+    ValueKind.DECIMAL: _decimal,
+    ValueKind.DATE: _date,
+    ValueKind.TIMESTAMP: _timestamp,
+    ValueKind.TEXT: _text,
 }

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import dataclass
 
-from tidegate.runs.executor import Places
+from tidegate.runs.run import Pipeline
 from tidegate.state.ledger import Ledger
 
 HOURS_BEFORE_A_WORKSPACE_IS_DEAD = 24.0
@@ -22,15 +21,15 @@ class Cleaned:
 
 
 def clean(
-    places: Places, *, older_than_hours: float = HOURS_BEFORE_A_WORKSPACE_IS_DEAD, dry_run: bool = False
+    pipeline: Pipeline, *, older_than_hours: float = HOURS_BEFORE_A_WORKSPACE_IS_DEAD, dry_run: bool = False
 ) -> Cleaned:
     """Workspaces of runs that were killed, and all but the newest reports."""
-    dead = places.lake.leftovers(older_than_hours * 3600)
+    dead = pipeline.lake.leftovers(older_than_hours * 3600)
     reports = 0
     if not dry_run:
-        for folder in dead:
-            shutil.rmtree(folder, ignore_errors=True)
-        with places.target.connect("clean") as session:
+        for run in dead:
+            pipeline.lake.end(run)
+        with pipeline.target.connect("clean") as session:
             ledger = Ledger(session)
             reports = ledger.forget_reports(REPORTS_KEPT) if ledger.exists() else 0
-    return Cleaned(tuple(str(folder) for folder in dead), reports, dry_run)
+    return Cleaned(tuple(dead), reports, dry_run)

@@ -1,4 +1,4 @@
-"""Init: propose a configuration file from the source's own catalog."""
+"""Propose a configuration file from the catalog of the source."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tidegate.plugins import database
 
 @dataclass(frozen=True)
 class ProposedFile:
-    """The text of the file, how many tables it configures and how many it only names."""
+    """The text of the file, how many tables it configures (`tables`) and how many it only names (`others`)."""
 
     text: str
     tables: int
@@ -24,7 +24,7 @@ class ProposedFile:
 
 
 def propose_file(source: str, target: str, lake: str, patterns: Sequence[str] = ()) -> ProposedFile:
-    """Reads the source's catalog. A URL with a password does not enter the file: a variable takes its place."""
+    """Return the proposed file. A URL with a password is replaced in it by a variable."""
     variables = Variables(os.environ)
     places = {
         "source": parse_connection(source, variables, "--source"),
@@ -37,18 +37,19 @@ def propose_file(source: str, target: str, lake: str, patterns: Sequence[str] = 
     for side, text in (("source", source), ("target", target)):
         written[side], note = _without_password(side, text, places[side])
         notes += [note] if note else []
-    chosen = [proposal for proposal in proposals if proposal.runs]
+    chosen = [proposal for proposal in proposals if proposal.can_run]
     if not chosen:
-        notes.append("No table can run as it stands: the file says of each why.")
+        notes.append("No table can run yet: the file gives the reason for each.")
     text = as_yaml(proposals, written["source"], written["target"], lake, adapter.default_schema)
     return ProposedFile(text, len(chosen), len(proposals) - len(chosen), tuple(notes))
 
 
 def _without_password(side: str, text: str, place: Connection) -> tuple[str, str]:
+    """Return the URL, or a variable for a URL with a password and a note about it."""
     if "${" in text or not place.secrets:
         return text, ""
     name = f"TIDEGATE_{side.upper()}_URL"
     return (
         "${" + name + "}",
-        f"The {side} has a password: the file says ${{{name}}}. Set that variable to the URL before you go on.",
+        f"The {side} has a password: the file has ${{{name}}} instead. Set that variable to the URL.",
     )

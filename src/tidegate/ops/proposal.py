@@ -1,7 +1,7 @@
-"""Proposal: what `init` writes. What was detected in each table, as a file that loads, with the reasons as comments.
+"""Write the proposals of `init` as a configuration file that loads, with the reasons as comments.
 
-Names are whatever the source holds: quotes, colons, line breaks. They enter the file through `_scalar` and `_comment`
-alone, and neither can be left by any character.
+Names of the source may contain anything: quotes, colons, line breaks. They enter the file only through `_scalar` and
+`_comment`, which escape every such character.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from fnmatch import fnmatchcase
 from tidegate.interfaces import Database, Session
 from tidegate.model.names import TableName
 from tidegate.ops.detection import Proposal, Setting, detect
-from tidegate.ops.detection.current_rows import checked
+from tidegate.ops.detection.current_rows import check_business_key
 
-# What YAML readers, ours or another, do not take for a text.
+# Words that some YAML reader takes for something else than a text.
 _WORDS = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
-# YAML gives up on longer keys that are not marked as such.
+# YAML readers refuse a longer key, unless `?` introduces it.
 _LONGEST_KEY = 1_000
-# As people think of their tables: facts, what they refer to, and what hardly ever changes.
+# Facts first, then dimensions, then reference data.
 _ORDER = ("partition", "scd2", "static")
 
 
 def propose(database: Database, session: Session, patterns: Sequence[str] = ()) -> list[Proposal]:
-    """Every table that the login may see and that matches a pattern (all, when there is none)."""
+    """Return a proposal for every table that the login may see and that matches a pattern (all, without patterns)."""
     names = [name for name in session.tables() if _matches(name, patterns)]
-    shapes = session.shapes(names)
-    there = [shapes[name] for name in names if name in shapes]
-    found = [checked(detect(shape, database.partition_kind), shape, session) for shape in there]
-    return [_nameable(proposal, database.default_schema) for proposal in found]
+    table_schemas = session.table_schemas(names)
+    schemas = [table_schemas[name] for name in names if name in table_schemas]
+    proposals = [check_business_key(detect(schema, database.value_kind), schema, session) for schema in schemas]
+    return [_require_clear_name(proposal, database.default_schema) for proposal in proposals]
 
 
 def _matches(name: TableName, patterns: Sequence[str]) -> bool:
@@ -39,8 +39,9 @@ def _matches(name: TableName, patterns: Sequence[str]) -> bool:
     return not patterns or any(fnmatchcase(text, pattern.lower()) for text in spelled for pattern in patterns)
 
 
-def _nameable(proposal: Proposal, default_schema: str) -> Proposal:
-    """The same, unless the name would mean another table in the file: `dbo` is the default schema everywhere."""
+def _require_clear_name(proposal: Proposal, default_schema: str) -> Proposal:
+    """Return the proposal, or one without a kind where the name would mean another table in the file."""
+    # `dbo` in a file means the default schema of any database.
     key = _key(proposal.table, default_schema)
     if TableName.parse(key).within(default_schema) != proposal.table:
         return replace(proposal, kind="", reasons=("its name would mean another table in this file",), settings=())
@@ -50,15 +51,15 @@ def _nameable(proposal: Proposal, default_schema: str) -> Proposal:
 
 
 def as_yaml(proposals: Sequence[Proposal], source: str, target: str, lake: str, default_schema: str) -> str:
-    """The proposed configuration. `source`, `target` and `lake` keep their `${...}`."""
+    """Return the proposed configuration file. `source`, `target` and `lake` keep their `${...}`."""
     lines = [
-        _comment("Proposed by `tidegate init` from the catalog. Look at each table, then: tidegate plan"),
+        _comment("Proposed by `tidegate init` from the catalog. Check each table, then run: tidegate plan"),
         "",
     ]
     lines += [f"{name}: {_scalar(text)}" for name, text in (("source", source), ("target", target), ("lake", lake))]
     lines += ["", "tables:"]
-    if not any(proposal.runs for proposal in proposals):
-        lines.append("  # No table can run as it stands here. An example of one that does:")
+    if not any(proposal.can_run for proposal in proposals):
+        lines.append("  # No table here can run yet. An example of one that can:")
         lines.append("  # daily_transactions: {kind: partition, partition_column: COBID}")
     for kind in _ORDER:
         for proposal in proposals:
@@ -73,14 +74,14 @@ def as_yaml(proposals: Sequence[Proposal], source: str, target: str, lake: str, 
 
 
 def _table(proposal: Proposal, key: str) -> list[str]:
-    """A block of the file. What lacks something is a comment: a block again, less `# ` in each line."""
-    block = [f"{_scalar(key)}:", *("  " + line for line in _inside(proposal))]
-    return [f"  {line}" if proposal.runs else f"  # {line}" for line in block]
+    """Return the block of one table. A table that cannot run yet is a comment: without `# ` it is the block."""
+    block = [f"{_scalar(key)}:", *("  " + line for line in _settings(proposal))]
+    return [f"  {line}" if proposal.can_run else f"  # {line}" for line in block]
 
 
-def _inside(proposal: Proposal) -> Iterable[str]:
-    if proposal.lacks:
-        yield _comment(f"a comment until somebody fills in {proposal.lacks}")
+def _settings(proposal: Proposal) -> Iterable[str]:
+    if proposal.missing:
+        yield _comment(f"a comment until you fill in {proposal.missing}")
     for setting in (Setting("kind", proposal.kind, proposal.reasons), *proposal.settings):
         yield from map(_comment, setting.why)
         if setting.value is not None:
@@ -88,7 +89,7 @@ def _inside(proposal: Proposal) -> Iterable[str]:
 
 
 def _value(value: str | int | tuple[str, ...]) -> str:
-    """`${` in a name is no variable."""
+    """Return a value as YAML. `${` in a name is escaped, because it is not a variable."""
     match value:
         case int():
             return str(value)
@@ -103,18 +104,18 @@ def _key(name: TableName, default_schema: str) -> str:
 
 
 def _scalar(text: str) -> str:
-    """Plain words as they are; else in single quotes; with characters that cannot be seen, escaped in double quotes."""
+    """Return a text as YAML: plain, in single quotes, or with unprintable characters escaped in double quotes."""
     if _PLAIN.fullmatch(text) and text.lower() not in _WORDS:
         return text
     if text.isprintable():
         return "'" + text.replace("'", "''") + "'"
-    return '"' + _seen(text.replace("\\", "\\\\").replace('"', '\\"')) + '"'
+    return '"' + _printable(text.replace("\\", "\\\\").replace('"', '\\"')) + '"'
 
 
 def _comment(text: str) -> str:
-    return f"# {_seen(text)}"
+    return f"# {_printable(text)}"
 
 
-def _seen(text: str) -> str:
-    """One line: what cannot be seen, line breaks among it, as YAML escapes it."""
+def _printable(text: str) -> str:
+    """Return one line, with unprintable characters and line breaks escaped as in YAML."""
     return "".join(letter if letter.isprintable() else f"\\U{ord(letter):08x}" for letter in text)

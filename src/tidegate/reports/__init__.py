@@ -1,1 +1,1 @@
-"""What a run did and what it proved, for people: one self-contained HTML file, text and JSON."""
+"""The report for people: one self-contained HTML page about the project, its runs and what they proved."""

@@ -1,4 +1,4 @@
-"""Which places hold the same: for one value, for all values between two places, against the verdict."""
+"""Compare source, lake and target: for one value, for all values of two places, and with the verdict."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tidegate.reports._words import plural
 SOURCE, LAKE, TARGET = range(3)
 
 
-class Mark(Enum):
-    """What one place holds of a value, measured against the first place that holds any of it."""
+class Bar(Enum):
+    """What a place has of a value, compared with the first place that has rows of it. Drawn as a bar of a cell."""
 
     SAME = "same"
     OTHER = "other"
@@ -21,37 +21,37 @@ class Mark(Enum):
     UNCOUNTED = "uncounted"
 
 
-def marks(value: Value) -> tuple[Mark, Mark, Mark]:
-    """One mark per place: source, lake, target."""
+def bars(value: Value) -> tuple[Bar, Bar, Bar]:
+    """Return the bars of source, lake and target."""
     known = [place for place in (SOURCE, LAKE, TARGET) if value.rows[place]]
     first = known[0] if known else None
-    return _mark(value, SOURCE, first), _mark(value, LAKE, first), _mark(value, TARGET, first)
+    return _bar(value, SOURCE, first), _bar(value, LAKE, first), _bar(value, TARGET, first)
 
 
-def _mark(value: Value, place: int, first: int | None) -> Mark:
+def _bar(value: Value, place: int, first: int | None) -> Bar:
     rows = value.rows[place]
     if rows is None:
-        return Mark.UNCOUNTED
+        return Bar.UNCOUNTED
     if rows == 0:
-        return Mark.NOTHING
+        return Bar.NOTHING
     if first is None or place == first:
-        return Mark.SAME
-    return Mark.OTHER if _equal(value, first, place) is False else Mark.SAME
+        return Bar.SAME
+    return Bar.OTHER if _equal(value, first, place) is False else Bar.SAME
 
 
-def _equal(value: Value, one: int, other: int) -> bool | None:
-    """Whether two places hold the same, as far as anybody looked; None when nobody did."""
+def _equal(value: Value, first: int, second: int) -> bool | None:
+    """Return whether two places have equal rows, by counts and receipts; None when neither is known."""
     rows, receipts = value.rows, value.receipts
-    if value.contained and other == TARGET:
-        return True  # it may hold more
-    pairs = ((rows[one], rows[other]), (receipts[one], receipts[other]))
+    if value.contained and second == TARGET:
+        return True  # the target may have more rows
+    pairs = ((rows[first], rows[second]), (receipts[first], receipts[second]))
     known = [left == right for left, right in pairs if left is not None and right is not None]
     return all(known) if known else None
 
 
 @dataclass(frozen=True)
-class Between:
-    """How many values two places agree on, of those that were compared, of all that are in scope."""
+class Agreement:
+    """How many values are equal in two places, how many were compared, and how many are in scope."""
 
     agree: int
     compared: int
@@ -59,32 +59,33 @@ class Between:
 
     @property
     def sign(self) -> str:
+        """Return `=`, `≠`, or `?` when not all values were compared."""
         if self.compared > self.agree:
             return "≠"
         return "=" if self.total and self.compared == self.total else "?"
 
 
-def between(facts: Facts, one: int, other: int) -> Between:
-    """Absence is never deletion: what the source purged is compared between lake and target only."""
-    kept = [value for value in _comparable(facts, LAKE in (one, other)) if one != SOURCE or value.rows[SOURCE] != 0]
-    found = [_equal(value, one, other) for value in kept]
-    return Between(found.count(True), len(found) - found.count(None), len(found))
+def agreement(facts: Facts, first: int, second: int) -> Agreement:
+    """Return on how many values two places agree."""
+    # A value that the source no longer has is not a difference: it is compared between lake and target only.
+    values = _comparable(facts, LAKE in (first, second))
+    results = [_equal(value, first, second) for value in values if first != SOURCE or value.rows[SOURCE] != 0]
+    return Agreement(results.count(True), len(results) - results.count(None), len(results))
 
 
 def _comparable(facts: Facts, with_lake: bool) -> Iterator[Value]:
-    """Every value in scope; a table that lists none counts as one value. Batches overlap: a lake of them is compared
-    with nothing."""
+    """Yield every value in scope. A table that lists no values counts as one value."""
     for table in facts.tables:
         if with_lake and table.batches is not None:
-            continue
+            continue  # batches overlap, so their rows in the lake compare with nothing
         if not table.values:
             yield Value("", table.rows, (None, None, None), None, "", None, "", "")
         yield from (value for value in table.values if value.in_scope)
 
 
 def _lacks(value: Value) -> bool:
-    """True when the target lacks something of the source. More rows than the source are no lack: the source
-    may have purged them, and a table without deletes keeps them."""
+    """Return whether the target lacks rows of the source."""
+    # More rows than the source are no lack: the source may have purged them, and a table without deletes keeps them.
     source, target = value.rows[SOURCE], value.rows[TARGET]
     if source is not None and target is not None and target > source:
         return False
@@ -92,16 +93,16 @@ def _lacks(value: Value) -> bool:
 
 
 def objections(facts: Facts) -> list[str]:
-    """What in the facts speaks against "equal": a page that proves does not repeat what its rows refute."""
+    """Return the facts that contradict the verdict "equal". The page must not claim what its own rows refute."""
     values = [value for table in facts.tables for value in table.values if value.in_scope]
-    told = sum(value.state in ("differs", "missing") for value in values)
-    early = sum(value.state in ("loaded", "pending") for value in values)
+    different = sum(value.state in ("differs", "missing") for value in values)
+    unproven = sum(value.state in ("loaded", "pending") for value in values)
     unequal = sum(_lacks(value) for value in values)
     errors = sum(finding.severity == "error" for finding in facts.findings)
-    said = [
-        (told, f"{plural(told, 'value')} missing or different"),
-        (early, f"{plural(early, 'value')} not proven yet"),
+    sentences = [
+        (different, f"{plural(different, 'value')} missing or different"),
+        (unproven, f"{plural(unproven, 'value')} not proven yet"),
         (unequal, f"{plural(unequal, 'value')} with other rows or receipts in the target"),
         (errors, f"{plural(errors, 'finding')} of severity error"),
     ]
-    return [sentence for count, sentence in said if count]
+    return [sentence for count, sentence in sentences if count]

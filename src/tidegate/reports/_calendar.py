@@ -1,5 +1,5 @@
-"""Partition values in time. Days fill months and months fill years; what is no date, or too thinly spread
-for a calendar to help, lies in a strip."""
+"""Draw partition values as a calendar of days or months. Values that are no dates, or too few for a calendar,
+are drawn as a strip."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ MONTH = re.compile(r"(\d{4})-?(\d\d)", re.ASCII)
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 WEEKDAYS = "MTWTFSS"
 
-DENSE, DENSE_STRIP = 70, 150  # beyond this many values cells are small and lose their words
-SPARSE = 3  # with fewer values per month than this, a calendar is mostly empty paper
+DENSE, DENSE_STRIP = 70, 150  # with more values cells are small and have no text
+SPARSE = 3  # with fewer values per month a calendar is mostly empty
 
 Dated = dict[date, Cell]
 
 
 def calendar(cells: Sequence[Cell]) -> Html:
-    """The picture of one table's values; the few that are no dates follow in a strip."""
+    """Return the calendar of one table's values, then a strip of the values that are no dates."""
     dated, body = _in_time(cells)
     placed = {cell.anchor for cell in dated.values()}
     rest = [cell for cell in cells if cell.anchor not in placed]
@@ -43,7 +43,7 @@ def _in_time(cells: Sequence[Cell]) -> tuple[Dated, Html | None]:
 
 
 def _by_date(cells: Sequence[Cell], read: Callable[[str], date | None]) -> Dated:
-    """The cells that have a date, in order; none when most have not, or when two would share a place."""
+    """Return the cells by date, in order; empty when most have no date, or when two have the same one."""
     found = [(when, cell) for cell in cells if (when := read(cell.value.value)) is not None]
     dated = dict(sorted(found, key=lambda pair: pair[0]))
     return dated if len(dated) == len(found) and 2 * len(found) > len(cells) else {}
@@ -68,19 +68,19 @@ def _date(year: str, month: str, day: str) -> date | None:
 
 def _months(days: Dated) -> Iterator[Html]:
     for (year, month), grouped in groupby(days.items(), key=lambda pair: (pair[0].year, pair[0].month)):
-        yield _one_month(year, month, {day.day: cell for day, cell in grouped})
+        yield _draw_month(year, month, {day.day: cell for day, cell in grouped})
 
 
-def _one_month(year: int, month: int, days: dict[int, Cell]) -> Html:
-    """Monday first. A day without a value is a bare number, so that the month keeps its shape."""
+def _draw_month(year: int, month: int, days: dict[int, Cell]) -> Html:
+    """Return one month, Monday first. A day without a value is a plain number."""
     weekday, length = monthrange(year, month)
     columns = {1: f"c{weekday + 1}"}
-    drawn = [_one_day(day, days.get(day), columns.get(day, "")) for day in range(1, length + 1)]
+    drawn = [_draw_day(day, days.get(day), columns.get(day, "")) for day in range(1, length + 1)]
     grid = tag("div", *(tag("u", letter, aria_hidden="true") for letter in WEEKDAYS), *drawn, class_="days")
     return tag("section", tag("h4", f"{MONTHS[month - 1]} {year}"), grid)
 
 
-def _one_day(day: int, cell: Cell | None, column: str) -> Html:
+def _draw_day(day: int, cell: Cell | None, column: str) -> Html:
     return draw(cell, str(day), column) if cell else tag("i", str(day), class_=column or None, aria_hidden="true")
 
 
@@ -93,8 +93,8 @@ def _years(months: Dated) -> Iterator[Html]:
         aria_hidden="true",
     )
     for year, grouped in groupby(months.items(), key=lambda pair: pair[0].year):
-        held = {month.month: cell for month, cell in grouped}
-        drawn = [draw(held[month], str(month)) if month in held else tag("i") for month in range(1, 13)]
+        by_month = {month.month: cell for month, cell in grouped}
+        drawn = [draw(by_month[month], str(month)) if month in by_month else tag("i") for month in range(1, 13)]
         yield tag("div", tag("u", str(year)), *drawn, class_="year")
 
 

@@ -1,4 +1,4 @@
-"""What the checks saw, the worst first."""
+"""Draw the findings of the checks, the worst first."""
 
 from __future__ import annotations
 

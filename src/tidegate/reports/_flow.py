@@ -1,26 +1,27 @@
-"""The flow as a picture: three basins, filled as high as they hold rows, and a gate between each two."""
+"""Draw source, lake and target as three basins of water, as high as they have rows, with a gate between each two."""
 
 from __future__ import annotations
 
-from tidegate.reports._agreement import LAKE, SOURCE, TARGET, Between, between
+from tidegate.reports._agreement import LAKE, SOURCE, TARGET, Agreement, agreement
 from tidegate.reports._markup import Html, join, tag
 from tidegate.reports._reading import PLACES, Facts
 from tidegate.reports._words import number, plural
 
 SHAPES = {"=": "good", "≠": "bad", "?": "calm"}
 
-# The drawing is stretched to the width of the page; words stay outside of it, in HTML, and keep their size.
+# The drawing is stretched to the width of the page. Its words are HTML beside it, so that they keep their size.
 BASIN, HEIGHT, BRIM, BED = 200, 100, 14, 92
 
 
 def flow(facts: Facts) -> Html:
+    """Return the drawing, with its numbers and a caption."""
     totals = [_total(facts, place) for place in range(3)]
-    gates = between(facts, SOURCE, LAKE), between(facts, LAKE, TARGET)
+    gates = agreement(facts, SOURCE, LAKE), agreement(facts, LAKE, TARGET)
     basins = tag("div", *(_basin(facts, place, totals[place]) for place in range(3)), class_="basins")
     signs = tag("div", *(_sign(gate) for gate in gates), class_="gates")
-    said = tag("figcaption", *(tag("span", _agreement(gate)) for gate in gates))
+    caption = tag("figcaption", *(tag("span", _agreement(gate)) for gate in gates))
     water = tag("div", _drawing(totals, _caption(totals, gates)), signs, basins, class_="water")
-    return tag("figure", water, said, class_="flow")
+    return tag("figure", water, caption, class_="flow")
 
 
 def _drawing(totals: list[int | None], caption: str) -> Html:
@@ -29,7 +30,7 @@ def _drawing(totals: list[int | None], caption: str) -> Html:
     return tag("svg", *inside, role="img", aria_label=caption, viewBox=box, preserveAspectRatio="none")
 
 
-def _sign(gate: Between) -> Html:
+def _sign(gate: Agreement) -> Html:
     return tag("span", gate.sign, class_=f"gate {SHAPES[gate.sign]}", aria_hidden="true")
 
 
@@ -45,7 +46,7 @@ def _water(totals: list[int | None]) -> Html:
 
 
 def _level(total: int | None, full: int) -> float | None:
-    """Height of the water: linear, but a little of it is always seen. None where nobody counted."""
+    """Return the height of the water, from 0 to 1: linear, but never invisible. None when rows were not counted."""
     if total is None:
         return None
     return max(0.06, total / full) if total else 0.0
@@ -76,7 +77,7 @@ def _basin(facts: Facts, place: int, total: int | None) -> Html:
     return tag("dl", *lines)
 
 
-def _agreement(gate: Between) -> str:
+def _agreement(gate: Agreement) -> str:
     if not gate.total:
         return "nothing to compare"
     if not gate.compared:
@@ -86,6 +87,6 @@ def _agreement(gate: Between) -> str:
     return f"{sentence}, {left:,} not compared" if left else sentence
 
 
-def _caption(totals: list[int | None], gates: tuple[Between, Between]) -> str:
-    held = ", ".join(f"{place} {number(total)} rows" for place, total in zip(PLACES, totals, strict=True))
-    return f"{held}. Source and lake: {_agreement(gates[0])}. Lake and target: {_agreement(gates[1])}."
+def _caption(totals: list[int | None], gates: tuple[Agreement, Agreement]) -> str:
+    counts = ", ".join(f"{place} {number(total)} rows" for place, total in zip(PLACES, totals, strict=True))
+    return f"{counts}. Source and lake: {_agreement(gates[0])}. Lake and target: {_agreement(gates[1])}."

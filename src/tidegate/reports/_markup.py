@@ -1,4 +1,4 @@
-"""HTML that cannot be broken by what it shows: everything is escaped unless it is already `Html`."""
+"""Build HTML in which every text is escaped, unless it is `Html` already."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from collections.abc import Iterable
 VOID = frozenset({"input", "link", "meta"})
 Attribute = str | int | bool | None
 
-# What a browser would drop, or UTF-8 cannot carry: controls except tab and newline, half surrogates.
+# Characters that a browser drops or UTF-8 cannot encode: controls except tab and newline, half surrogates.
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 
-# The last line of defence: a project's own secrets were taken out of the facts, and only strangers are left. In quotes
-# the closing one is written twice to be a part of the value; what is never closed is hidden to its end.
+# The last line of defence: the secrets of the project were replaced in the facts already, so these are unknown ones.
+# Inside quotes a doubled quote is a part of the value. A quote that is never closed hides the rest of the text.
 _QUOTED = r"\{(?:[^}]|\}\})*(?:\}|\Z)" r'|"(?:[^"]|"")*(?:"|\Z)' r"|'(?:[^']|'')*(?:'|\Z)"
 _SECRETS = (
     (re.compile(r"(://[^/\s:@]*:)[^/\s@]+(?=@)"), r"\1***"),
@@ -22,19 +22,20 @@ _SECRETS = (
 
 
 class Html(str):
-    """Text that goes into the page as it is."""
+    """Markup that goes into the page without escaping."""
 
     __slots__ = ()
 
 
 def escape(text: str) -> Html:
-    """The text as it can stand between tags or in a quoted attribute; passwords in it are hidden."""
+    """Return the text for use between tags or in a quoted attribute, with passwords hidden."""
     if isinstance(text, Html):
         return text
     return Html(html.escape(_UNPRINTABLE.sub("\ufffd", hide_secrets(text))))
 
 
 def hide_secrets(text: str) -> str:
+    """Return the text with `***` for passwords in URLs and in `password=...`."""
     if "://" not in text and "=" not in text:
         return text
     for pattern, hidden in _SECRETS:
@@ -43,12 +44,12 @@ def hide_secrets(text: str) -> str:
 
 
 def join(parts: Iterable[str | None], between: str = "") -> Html:
-    """The parts one after the other; None is left out."""
+    """Return the parts joined; None is skipped."""
     return Html(escape(between).join(escape(part) for part in parts if part is not None))
 
 
 def tag(element: str, /, *inside: str | None, **attributes: Attribute) -> Html:
-    """One element. `class_` becomes class, `aria_label` aria-label; None and False leave an attribute out."""
+    """Return one element. `class_` becomes class, `aria_label` aria-label; None and False omit an attribute."""
     opening = element + "".join(_attribute(key, value) for key, value in attributes.items())
     if element in VOID:
         return Html(f"<{opening}>")
@@ -56,12 +57,12 @@ def tag(element: str, /, *inside: str | None, **attributes: Attribute) -> Html:
 
 
 def word(text: str) -> Html:
-    """Text of unknown origin; a right-to-left name keeps its direction to itself."""
+    """Return a text of unknown origin. A right-to-left name does not change the direction of its surroundings."""
     return escape(text) if text.isascii() else tag("bdi", text)
 
 
 def prose(text: str) -> Html:
-    """A sentence of unknown origin, with `code` between backticks."""
+    """Return a sentence of unknown origin, with `code` between backticks."""
     parts = text.split("`")
     if len(parts) % 2 == 0:
         return word(text)
@@ -69,7 +70,7 @@ def prose(text: str) -> Html:
 
 
 def isolate(text: str) -> str:
-    """For attributes, where no `bdi` can stand: a right-to-left name keeps its direction to itself."""
+    """Return a text for an attribute, where no `bdi` is possible, with its direction isolated."""
     return text if text.isascii() else f"\u2068{text}\u2069"
 
 

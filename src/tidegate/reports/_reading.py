@@ -1,5 +1,5 @@
-"""The facts of a report as values. What is absent, null or of an odd type becomes a plain default here,
-so that everything that draws can trust what it is given."""
+"""Read the facts of a report into typed values. Absent, null or odd values become defaults here, so that the functions
+that draw need no checks."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from tidegate.reports._words import moment
 Raw = Mapping[str, Any]
 PLACES = ("source", "lake", "target")
 
-# In the order of PLACES. None: nobody counted, or there is no receipt. 0: counted, and there are none.
+# In the order of PLACES. None: not counted, or no receipt. 0: counted, and there are none.
 Counts = tuple[int | None, int | None, int | None]
 Receipts = tuple[str | None, str | None, str | None]
 
-# Values that nobody promised anything about: they are shown, and left out of every sum and comparison.
+# Values outside of the scope: they are shown, and excluded from every sum and comparison.
 OUTSIDE = frozenset({"out of scope", "forgotten", "removed"})
 
 
 @dataclass(frozen=True)
 class Value:
-    """One partition value (or the one value that stands for a whole table) in its three places."""
+    """One partition value, or the single value of a whole table, in source, lake and target."""
 
     value: str
     rows: Counts
@@ -34,9 +34,9 @@ class Value:
     loaded_at: str
     note: str
     is_whole: bool = False
-    """Whether it stands for a table that is compared as a whole."""
+    """True for the single value of a table that is compared as a whole."""
     contained: bool = False
-    """Every row of the source is in the target, which may hold more by rule."""
+    """Every row of the source is in the target, which may have more rows because of a setting."""
 
     @property
     def in_scope(self) -> bool:
@@ -45,7 +45,7 @@ class Value:
 
 @dataclass(frozen=True)
 class Batch:
-    """One file of versions, with the marks that it holds."""
+    """One lake file of versions, with its first and last cursor value."""
 
     batch: str
     state: str
@@ -66,10 +66,10 @@ class Table:
     rows: Counts
     values: tuple[Value, ...]
     notes: tuple[str, ...]
-    reaches: str = ""
-    """The mark up to which a table of versions is loaded."""
+    watermark: str = ""
+    """The cursor value up to which a table of versions is loaded."""
     batches: tuple[Batch, ...] | None = None
-    """None where its rows do not rest in batches."""
+    """None for a table without batches."""
 
 
 @dataclass(frozen=True)
@@ -91,17 +91,17 @@ class Run:
     started_at: str
     seconds: float | None
     outcome: str
-    rows_landed: int | None
+    rows_extracted: int | None
     rows_loaded: int | None
-    bytes_landed: int | None
+    bytes_extracted: int | None
     engine: str
     timings: tuple[tuple[str, float], ...]
     steps: tuple[Step, ...]
 
     @property
     def rows_moved(self) -> int | None:
-        """What the run is measured by: the rows that reached the target, else those that reached the lake."""
-        return self.rows_loaded or self.rows_landed
+        """Return the rows that were loaded, else the rows that were extracted."""
+        return self.rows_loaded or self.rows_extracted
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ class Facts:
 
 
 def read(raw: Raw) -> Facts:
-    """The facts of one report; runs come newest first."""
+    """Return the facts of one report, with the newest run first."""
     project, verdict = _part(raw, "project"), _part(raw, "verdict")
     runs = sorted(map(_run, _parts(raw, "runs")), key=lambda run: moment(run.started_at), reverse=True)
     return Facts(
@@ -155,7 +155,7 @@ def _table(raw: Raw) -> Table:
         rows=_counts(rows, "{}") if rows else _sums(values),
         values=values,
         notes=tuple(str(note) for note in _list(raw, "notes")),
-        reaches=_text(raw, "reaches"),
+        watermark=_text(raw, "watermark"),
         batches=tuple(map(_batch, _parts(raw, "batches"))) if "batches" in raw else None,
     )
 
@@ -190,18 +190,18 @@ def _value(raw: Raw) -> Value:
 
 def _run(raw: Raw) -> Run:
     timings = _part(raw, "timings")
-    spans = [(str(phase), _amount(timings, phase)) for phase in timings]
+    phases = [(str(phase), _amount(timings, phase)) for phase in timings]
     return Run(
         run=_text(raw, "run"),
         verb=_text(raw, "verb"),
         started_at=_text(raw, "started_at"),
         seconds=_amount(raw, "seconds"),
         outcome=_text(raw, "outcome"),
-        rows_landed=_whole(raw, "rows_landed"),
+        rows_extracted=_whole(raw, "rows_extracted"),
         rows_loaded=_whole(raw, "rows_loaded"),
-        bytes_landed=_whole(raw, "bytes_landed"),
+        bytes_extracted=_whole(raw, "bytes_extracted"),
         engine=_text(raw, "engine"),
-        timings=tuple((phase, seconds) for phase, seconds in spans if seconds and seconds > 0),
+        timings=tuple((phase, seconds) for phase, seconds in phases if seconds and seconds > 0),
         steps=tuple(map(_step, _parts(raw, "steps"))),
     )
 

@@ -1,25 +1,36 @@
-"""The history: each run as a point in time, a bar of what it spent its seconds on, and its steps."""
+"""Draw the history: each run as a point in time, with a bar of its phases, and its steps."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 
+from tidegate.model.report import engine_in_words
 from tidegate.reports._markup import Html, isolate, join, prose, tag
-from tidegate.reports._pieces import about, empty, grid
+from tidegate.reports._pieces import definitions, empty, grid
 from tidegate.reports._reading import Facts, Run, Step
-from tidegate.reports._states import badge, look
+from tidegate.reports._states import badge, style_of
 from tidegate.reports._words import NONE, duration, minute, moment, number, per_second, plural, size
 
-PHASES = {"look": "k1", "spark start": "k2", "land": "k3", "load": "k4", "prove": "k5"}
+# The colour of each phase. `look` and `prove` are the former names of `inspect` and `verify`, in reports of old runs.
+PHASES = {
+    "look": "k1",
+    "inspect": "k1",
+    "spark start": "k2",
+    "extract": "k3",
+    "load": "k4",
+    "prove": "k5",
+    "verify": "k5",
+}
 OTHER_PHASE, REST = "k6", "k0"
 COLUMNS = ("table", "step", "value", "rows", "time", "rows/s", "outcome", "why")
 
-RUNS = 40  # as many runs are drawn
-STEPS_OF_NEWEST, STEPS = 200, 30  # and as many of their steps, failed ones before all others
+RUNS = 40  # how many runs are drawn
+STEPS_OF_NEWEST, STEPS = 200, 30  # how many steps of the newest run and of older runs are drawn
 
 
 def runs(facts: Facts) -> Html:
+    """Return the newest runs, below the legend of their phases."""
     if not facts.runs:
         return empty("No run yet. `tidegate plan` shows what the first one would do.")
     shown = facts.runs[:RUNS]
@@ -30,15 +41,15 @@ def runs(facts: Facts) -> Html:
 
 
 def _key(shown: Sequence[Run]) -> Html | None:
-    """The phases that occur, in the order of the flow, then the ones that have no colour of their own."""
+    """Return the phases that occur, in the order of a run, then those without a colour of their own."""
     found = {phase for run in shown for phase, _ in run.timings}
     phases = [phase for phase in PHASES if phase in found] + sorted(found - PHASES.keys())
     return _phases([(phase, "") for phase in phases])
 
 
-def _phases(told: Sequence[tuple[str, str]]) -> Html | None:
-    items = (tag("li", tag("i", class_=_colour(phase)), tag("bdi", phase), f" {took}") for phase, took in told)
-    return tag("ul", *items, class_="legend phases") if told else None
+def _phases(phases: Sequence[tuple[str, str]]) -> Html | None:
+    items = (tag("li", tag("i", class_=_colour(phase)), tag("bdi", phase), f" {took}") for phase, took in phases)
+    return tag("ul", *items, class_="legend phases") if phases else None
 
 
 def _colour(phase: str) -> str:
@@ -46,11 +57,11 @@ def _colour(phase: str) -> str:
 
 
 def _run(run: Run, longest: float, is_newest: bool) -> Html:
-    """One point on the line of time; the newest run stands open when it went wrong."""
-    seen = look(run.outcome)
-    dot = tag("span", seen.sign, class_=f"dot {seen.tone}", aria_hidden="true")
+    """Return one run on the timeline. The newest run is expanded when it failed."""
+    style = style_of(run.outcome)
+    dot = tag("span", style.sign, class_=f"dot {style.tone}", aria_hidden="true")
     inside = _summary(run, longest), _inside(run, is_newest)
-    return tag("li", dot, tag("details", *inside, open=is_newest and seen.tone == "bad"))
+    return tag("li", dot, tag("details", *inside, open=is_newest and style.tone == "bad"))
 
 
 def _summary(run: Run, longest: float) -> Html:
@@ -66,11 +77,11 @@ def _span(run: Run) -> float:
 
 
 def _bar(run: Run, length: float) -> Html:
-    """As long as the run took beside the longest one, cut into phases; time that no phase claims is pale."""
-    claimed = sum(seconds for _, seconds in run.timings)
+    """Return a bar as long as the run took in relation to the longest run, divided into phases."""
+    in_phases = sum(seconds for _, seconds in run.timings)
     parts = [(phase, _colour(phase), seconds) for phase, seconds in run.timings]
-    if _span(run) > 1.005 * claimed:
-        parts.append(("other", REST, _span(run) - claimed))
+    if _span(run) > 1.005 * in_phases:
+        parts.append(("other", REST, _span(run) - in_phases))
     drawn = (_part(f"{isolate(phase)} {duration(seconds)}", code, seconds) for phase, code, seconds in parts)
     bar = tag("span", *drawn, class_="bar", style=f"width:{length:.4g}%")
     return tag("span", bar, class_="track", aria_hidden="true")
@@ -81,16 +92,16 @@ def _part(title: str, code: str, seconds: float) -> Html:
 
 
 def _inside(run: Run, is_newest: bool) -> Html:
-    told = [
+    pairs = [
         ("run", run.run),
         ("started", moment(run.started_at)),
-        ("engine", run.engine or "no Spark was started"),
-        ("landed", _amount(run.rows_landed, run.seconds)),
-        ("size", size(run.bytes_landed) if run.bytes_landed else ""),
+        ("engine", engine_in_words(run.engine, run.verb, run.outcome)),
+        ("extracted", _amount(run.rows_extracted, run.seconds)),
+        ("size", size(run.bytes_extracted) if run.bytes_extracted else ""),
         ("loaded", _amount(run.rows_loaded, run.seconds)),
     ]
     spent = _phases([(phase, duration(seconds)) for phase, seconds in run.timings])
-    return tag("div", about(told), spent, *_steps(run, is_newest), class_="inside")
+    return tag("div", definitions(pairs), spent, *_steps(run, is_newest), class_="inside")
 
 
 def _amount(rows: int | None, seconds: float | None) -> str:
@@ -105,28 +116,28 @@ def _steps(run: Run, is_newest: bool) -> list[Html | None]:
 
 
 def _chosen(steps: Sequence[Step], limit: int) -> list[Step]:
-    """The steps that are shown, in their order: those that went wrong, then the earliest."""
-    ranked = sorted(range(len(steps)), key=lambda i: look(steps[i].outcome).tone != "bad")
+    """Return the steps to show, in their order: failed steps first, then the earliest."""
+    ranked = sorted(range(len(steps)), key=lambda i: style_of(steps[i].outcome).tone != "bad")
     return [steps[i] for i in sorted(ranked[:limit])]
 
 
 def _left_out(steps: Sequence[Step], shown: Sequence[Step]) -> Html | None:
     left = Counter(step.outcome for step in steps) - Counter(step.outcome for step in shown)
-    told = ", ".join(f"{count:,} {outcome or 'unknown'}" for outcome, count in sorted(left.items()))
-    return empty(f"{plural(left.total(), 'more step')} not shown: {told}.") if left else None
+    counts = ", ".join(f"{count:,} {outcome or 'unknown'}" for outcome, count in sorted(left.items()))
+    return empty(f"{plural(left.total(), 'more step')} not shown: {counts}.") if left else None
 
 
 def _step(step: Step) -> Html:
-    """One row, and a second one for the error: its three sentences need the width."""
+    """Return one row, and a second one for the error, whose three sentences need the width."""
     measured = (number(step.rows), duration(step.seconds), per_second(step.rows, step.seconds))
-    told = (
+    cells = (
         tag("bdi", step.step),
         tag("bdi", step.value or NONE),
         *measured,
         badge(step.outcome),
         prose(step.why),
     )
-    row = tag("tr", tag("th", tag("bdi", step.table)), *(tag("td", cell) for cell in told))
+    row = tag("tr", tag("th", tag("bdi", step.table)), *(tag("td", cell) for cell in cells))
     if not step.error:
         return row
     error = tag("td", tag("pre", tag("bdi", step.error)), colspan=len(COLUMNS))

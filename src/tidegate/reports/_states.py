@@ -1,4 +1,4 @@
-"""How a word looks: its tone (a colour) and its sign (a shape), so that no meaning rests on colour alone."""
+"""Choose the style of a state: its tone (a colour) and its sign (a symbol), so that colour alone says nothing."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from tidegate.reports._reading import Value
 
 
 @dataclass(frozen=True)
-class Look:
-    """`tone` is good, wait, bad or calm; `code` is the class of a calendar cell, empty for the proven one."""
+class Style:
+    """`tone` is good, wait, bad or calm; `code` is the CSS class of a calendar cell, empty for `proven`."""
 
     sign: str
     tone: str
@@ -20,58 +20,59 @@ class Look:
 
 
 TONES = ("bad", "wait", "calm", "good")
-UNKNOWN = Look("?", "calm")
+UNKNOWN = Style("?", "calm")
 
 STATES = {
-    "proven": Look("✓", "good", "", "the receipts of source and target are equal"),
-    "loaded": Look("↓", "wait", "x-loaded", "in the target, not proven yet"),
-    "pending": Look("→", "wait", "x-pending", "waits for the next run"),
-    "missing": Look("!", "bad", "x-missing", "in the source, not in the target"),
-    "differs": Look("≠", "bad", "x-differs", "the target holds something else than the source"),
-    "adopted": Look("+", "calm", "x-adopted", "was in the target before us; taken over with a receipt"),
-    "removed": Look("−", "calm", "x-removed", "removed from the target by a rule"),
-    "forgotten": Look("×", "calm", "x-forgotten", "taken out of the scope on request"),
-    "out of scope": Look("·", "calm", "x-outside", "outside of the declared scope"),
+    "proven": Style("✓", "good", "", "the receipts of source and target are equal"),
+    "loaded": Style("↓", "wait", "x-loaded", "in the target, not proven yet"),
+    "pending": Style("→", "wait", "x-pending", "waits for the next run"),
+    "missing": Style("!", "bad", "x-missing", "in the source, not in the target"),
+    "differs": Style("≠", "bad", "x-differs", "the target has other rows than the source"),
+    "adopted": Style("+", "calm", "x-adopted", "was in the target before Tidegate; taken over with a receipt"),
+    "removed": Style("−", "calm", "x-removed", "removed from the target by a setting"),
+    "forgotten": Style("×", "calm", "x-forgotten", "removed from the scope on request"),
+    "out of scope": Style("·", "calm", "x-outside", "outside of the declared scope"),
 }
 
-# Every other word that is shown as a badge: verdicts, tables, runs, steps, findings.
+# Other words that are shown as a badge: of verdicts, tables, runs, steps, findings.
 WORDS = {
-    "equal": Look("=", "good"),
-    "in step": Look("✓", "good"),
-    "done": Look("✓", "good"),
-    "empty": Look("○", "calm"),
-    "nothing to do": Look("○", "calm"),
-    "skipped": Look("○", "calm"),
-    "note": Look("i", "calm"),
-    "unproven": Look("?", "calm"),
-    "broken": Look("✕", "bad"),
-    "not proven": Look("?", "calm"),
-    "behind": Look("→", "wait"),
-    "interrupted": Look("‖", "wait"),
-    "warning": Look("▲", "wait"),
-    "differences": Look("≠", "bad"),
-    "failed": Look("✕", "bad"),
-    "error": Look("✕", "bad"),
+    "equal": Style("=", "good"),
+    "in sync": Style("✓", "good"),
+    "done": Style("✓", "good"),
+    "empty": Style("○", "calm"),
+    "nothing to do": Style("○", "calm"),
+    "skipped": Style("○", "calm"),
+    "note": Style("i", "calm"),
+    "unproven": Style("?", "calm"),
+    "broken": Style("✕", "bad"),
+    "not proven": Style("?", "calm"),
+    "behind": Style("→", "wait"),
+    "interrupted": Style("‖", "wait"),
+    "warning": Style("▲", "wait"),
+    "differences": Style("≠", "bad"),
+    "failed": Style("✕", "bad"),
+    "error": Style("✕", "bad"),
 }
 
 
-def look(state: str) -> Look:
-    """How a word looks; one that nobody told us about still shows, in a calm tone."""
+def style_of(state: str) -> Style:
+    """Return the style of a state. An unknown state is shown in a calm tone."""
     return STATES.get(state) or WORDS.get(state) or UNKNOWN
 
 
 def badge(state: str) -> Html:
-    seen = look(state)
-    return tag("b", f"{seen.sign} ", word(state or "unknown"), class_=f"badge {seen.tone}")
+    """Return the state with its sign, in its colour."""
+    style = style_of(state)
+    return tag("b", f"{style.sign} ", word(state or "unknown"), class_=f"badge {style.tone}")
 
 
 def by_urgency(states: Iterable[str]) -> list[str]:
-    """Each state once, the ones to worry about first."""
+    """Return each state once, the most urgent first."""
     order = list(STATES)
     known = {state: order.index(state) if state in STATES else len(order) for state in states}
-    return sorted(known, key=lambda state: (TONES.index(look(state).tone), known[state], state))
+    return sorted(known, key=lambda state: (TONES.index(style_of(state).tone), known[state], state))
 
 
 def needs_attention(value: Value) -> bool:
-    """True for what a person should look at: inside the scope, and not proven or taken over."""
+    """Return whether a person should check the value: it is in scope, and neither proven nor adopted."""
     return value.in_scope and value.state not in ("proven", "adopted")

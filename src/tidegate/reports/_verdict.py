@@ -1,4 +1,4 @@
-"""The top of the page: the verdict, as large as it is certain, and the figures beside it."""
+"""Draw the top of the page: the verdict, and the most important figures."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tidegate.reports._words import NONE, duration, minute, number, per_second, 
 HEADLINES = {
     "equal": "Target equals source.",
     "differs": "Target differs from source.",
-    "pending": "Not in step yet.",
+    "pending": "Not in sync yet.",
     "unproven": "Not proven.",
 }
 SIGNS = {"equal": "=", "differs": "≠", "pending": "→", "unproven": "?"}
 
-# An "equal" that was not made by hashes says so in the headline, not in the small print.
+# The headline itself says when "equal" was not proven by hashes.
 WEAKER = {"count": "Row counts are equal.", "sample": "Equal, as far as sampled."}
 
 PROOFS = {
@@ -29,8 +29,7 @@ PROOFS = {
 
 
 def verdict_status(facts: Facts) -> str:
-    """The status that the page stands for. "Equal" falls to "unproven" when there is nothing to prove
-    or when the facts speak against it."""
+    """Return the status of the page. "equal" becomes "unproven" without tables, or when facts contradict it."""
     if facts.status not in HEADLINES:
         return "unproven"
     if facts.status == "equal" and (not facts.tables or objections(facts)):
@@ -44,10 +43,10 @@ def headline(facts: Facts) -> str:
 
 
 def verdict(facts: Facts) -> Html:
-    """Sign, headline, the promise in numbers, and the proof it rests on."""
+    """Return the sign, the headline, the sentence in numbers, and the kind of proof."""
     sign = tag("span", SIGNS[verdict_status(facts)], class_="sign", aria_hidden="true")
     lead = tag("p", prose(_sentence(facts)), class_="lead")
-    words = tag("div", tag("h1", headline(facts)), lead, _doubt(facts), _proof(facts))
+    words = tag("div", tag("h1", headline(facts)), lead, _contradiction(facts), _proof(facts))
     return tag("div", sign, words, class_="verdict")
 
 
@@ -57,17 +56,17 @@ def _sentence(facts: Facts) -> str:
     return "No sentence came with this verdict." if facts.tables else "There are no tables yet."
 
 
-def _doubt(facts: Facts) -> Html | None:
+def _contradiction(facts: Facts) -> Html | None:
     if facts.status and facts.status not in HEADLINES:
-        return _but("The verdict was a word that this page does not know: ", facts.status)
+        return _warning("The verdict is a word that this page does not know: ", facts.status)
     if facts.status != "equal" or verdict_status(facts) == "equal":
         return None
     against = objections(facts) or ["there are no tables to compare"]
-    return _but("The verdict was “equal”, but the facts speak against it: ", "; ".join(against))
+    return _warning("The verdict was “equal”, but these facts contradict it: ", "; ".join(against))
 
 
-def _but(before: str, what: str) -> Html:
-    return tag("p", before, tag("bdi", what), ".", class_="doubt")
+def _warning(sentence: str, detail: str) -> Html:
+    return tag("p", sentence, tag("bdi", detail), ".", class_="doubt")
 
 
 def _proof(facts: Facts) -> Html | None:
@@ -77,7 +76,7 @@ def _proof(facts: Facts) -> Html | None:
 
 
 def figures(facts: Facts) -> Html:
-    """The few numbers that somebody asks for first."""
+    """Return the most important numbers."""
     values = [value for table in facts.tables for value in table.values if value.in_scope]
     counted = sum(not value.is_whole for value in values)
     open_values = sum(map(needs_attention, values))
@@ -96,15 +95,15 @@ def figures(facts: Facts) -> Html:
 
 
 def _in(proven: Sequence[Value]) -> str:
-    """`in 16 values and 2 whole tables`."""
+    """Return `in 16 values and 2 whole tables`."""
     wholes = sum(value.is_whole for value in proven)
-    said = [plural(len(proven) - wholes, "value")] if len(proven) > wholes else []
-    said += [plural(wholes, "whole table")] if wholes else []
-    return f"in {' and '.join(said)}" if said else ""
+    parts = [plural(len(proven) - wholes, "value")] if len(proven) > wholes else []
+    parts += [plural(wholes, "whole table")] if wholes else []
+    return f"in {' and '.join(parts)}" if parts else ""
 
 
 def _pace(runs: tuple[Run, ...]) -> list[Html]:
-    """The newest run, and how fast rows moved in the newest run that moved any."""
+    """Return the duration of the newest run, and the rows per second of the newest run that moved rows."""
     last = runs[0] if runs else None
     moving = next((run for run in runs if run.rows_moved), None)
     took = _figure("last run", duration(last.seconds) if last else NONE, last.outcome if last else "")

@@ -1,8 +1,8 @@
-"""Numbers, times and sizes as a person reads them: in UTC and in English, whatever the machine says."""
+"""Format numbers, times and sizes: in UTC and in English, whatever the locale of the machine is."""
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 NONE = "\u2013"
 
@@ -16,7 +16,7 @@ def plural(count: int, noun: str) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """`840 ms`, `7.3 s`, `12 min 5 s`, `2 h 14 min`, `1 d 3 h`."""
+    """Return `840 ms`, `7.3 s`, `12 min 5 s`, `2 h 14 min`, `1 d 3 h`."""
     if seconds is None or seconds < 0:
         return NONE
     if seconds < 0.9995:
@@ -32,14 +32,14 @@ def duration(seconds: float | None) -> str:
 
 
 def per_second(rows: int | None, seconds: float | None) -> str:
-    """Rows per second, or a dash where nothing moved or no time is known."""
+    """Return rows per second, or a dash when no rows moved or the time is unknown."""
     if not rows or not seconds or seconds < 0:
         return NONE
     return f"{round(rows / seconds):,}"
 
 
 def size(count: int | None) -> str:
-    """Bytes in decimal units: `40.1 MB`."""
+    """Return bytes in decimal units: `40.1 MB`."""
     if count is None:
         return NONE
     amount, unit = float(count), "B"
@@ -51,13 +51,13 @@ def size(count: int | None) -> str:
 
 
 def moment(iso: str) -> str:
-    """`2026-11-15 21:50:11`, in UTC. A time without zone counts as UTC; what is no time stays as it is."""
+    """Return `2026-11-15 21:50:11`, in UTC. A time without zone is UTC; a text that is no time is returned as it is."""
     when = _utc(iso)
     return f"{when:%Y-%m-%d %H:%M:%S}" if when else iso
 
 
 def minute(iso: str) -> str:
-    """`2026-11-15 21:50`, otherwise as `moment`."""
+    """Return `2026-11-15 21:50`, otherwise as `moment` does."""
     when = _utc(iso)
     return f"{when:%Y-%m-%d %H:%M}" if when else iso
 
@@ -68,7 +68,7 @@ def short_hash(receipt: str) -> str:
 
 def _utc(iso: str) -> datetime | None:
     try:
-        when = datetime.fromisoformat(iso.replace("Z", "+00:00"))
-        return when if when.tzinfo is None else when.astimezone(timezone.utc)
+        when = datetime.fromisoformat(iso)
+        return when if when.tzinfo is None else when.astimezone(UTC)
     except (ValueError, OverflowError):
         return None

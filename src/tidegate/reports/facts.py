@@ -1,4 +1,4 @@
-"""What the HTML page shows, gathered from status and history into plain data."""
+"""Collect the facts of the HTML page from the status of the tables and the history of the runs, as plain data."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ def page_facts(
     tables: Sequence[TableStatus],
     history: Sequence[Facts],
 ) -> Facts:
-    """`history` is newest first, as the ledger keeps it."""
+    """Return all facts of the page. `history` has the newest run first, as the ledger returns it."""
     proof = _newest_proof(history)
-    receipts = {(one["table"], one["value"]): one for one in (proof or {}).get("comparisons", [])}
+    compared = (proof or {}).get("comparisons", [])
+    receipts = {(comparison["table"], comparison["value"]): comparison for comparison in compared}
     shown = [_table(table, receipts, history) for table in tables]
     return {
         "generated_at": generated_at,
@@ -35,7 +36,7 @@ def page_facts(
 
 
 def without_secrets(facts: Any, redact: Callable[[str], str]) -> Any:
-    """The same facts after `redact` saw every text in them."""
+    """Return the facts with `redact` applied to every text in them."""
     match facts:
         case str():
             return redact(facts)
@@ -47,7 +48,7 @@ def without_secrets(facts: Any, redact: Callable[[str], str]) -> Any:
 
 
 def _newest_proof(history: Sequence[Facts]) -> Facts | None:
-    """The newest verification, as long as no later run changed the target."""
+    """Return the report of the newest verification; None when a later run changed the target, or when there is none."""
     for report in history:
         if report["verb"] == "verify":
             return report
@@ -73,7 +74,7 @@ def _table(table: TableStatus, receipts: Mapping[tuple[str, str], Facts], histor
         "scope": table.scope,
         "rows": _rows(table, values),
         "values": values,
-        **_of_versions(table),
+        **_version_facts(table),
         "notes": [
             *table.notes,
             *([table.problem] if table.problem else []),
@@ -83,7 +84,7 @@ def _table(table: TableStatus, receipts: Mapping[tuple[str, str], Facts], histor
 
 
 def _why_loaded(table: str, history: Sequence[Facts]) -> dict[str, str]:
-    """The reason of the newest load of each value."""
+    """Return the reason of the newest load of each value."""
     reasons: dict[str, str] = {}
     for report in reversed(history):
         for step in report["steps"]:
@@ -92,17 +93,17 @@ def _why_loaded(table: str, history: Sequence[Facts]) -> dict[str, str]:
     return reasons
 
 
-def _of_versions(table: TableStatus) -> Facts:
+def _version_facts(table: TableStatus) -> Facts:
     if not isinstance(table, VersionsStatus):
         return {}
-    return {"reaches": table.reaches, "batches": [asdict(batch) for batch in table.batches]}
+    return {"watermark": table.watermark, "batches": [asdict(batch) for batch in table.batches]}
 
 
 def _rows(table: TableStatus, values: Sequence[Facts]) -> Facts:
-    """How many each side holds. Versions rest in batches, which overlap; in the source they are not always counted."""
+    """Return the rows in source, lake and target. Versions of the source are not always counted."""
     if isinstance(table, VersionsStatus):
         sides = [(value["source_rows"], value["target_rows"]) for value in values] or [(None, 0)]
-        return {"source": sides[0][0], "lake": sum(one.rows or 0 for one in table.batches), "target": sides[0][1]}
+        return {"source": sides[0][0], "lake": sum(batch.rows or 0 for batch in table.batches), "target": sides[0][1]}
     in_scope = [value for value in table.values if value.state not in ("out of scope", "removed", "forgotten")]
     return {side: _total(in_scope, side) for side in ("source", "lake", "target")}
 
@@ -124,12 +125,12 @@ def _value(value: ValueStatus, compared: Facts | None, note: str) -> Facts:
 
 
 def _differs(compared: Facts) -> bool:
-    unlike = compared["source"] is not None and compared["source"] != compared["target"]
-    return unlike and not compared.get("contained", False)
+    unequal = compared["source"] is not None and compared["source"] != compared["target"]
+    return unequal and not compared.get("contained", False)
 
 
 def _whole(value: WholeStatus, compared: Facts | None, shown: Facts) -> Facts:
-    """Its content is read by planning already; a verification counts what planning does not."""
+    """Return the facts of a whole table: hashes from planning, and rows of the source from a verification."""
     receipts = {
         **shown["receipts"],
         "source": value.source_hash or shown["receipts"]["source"],
@@ -149,9 +150,9 @@ def _run(report: Facts) -> Facts:
         "started_at",
         "seconds",
         "outcome",
-        "rows_landed",
+        "rows_extracted",
         "rows_loaded",
-        "bytes_landed",
+        "bytes_extracted",
         "engine",
         "timings",
         "steps",
@@ -180,41 +181,46 @@ def _verdict(tables: Sequence[TableStatus], shown: Sequence[Facts], proof: Facts
     pending = [table.table for table in tables if table.state in ("pending", "empty")]
     changed = [table.table for table in tables if table.state == "differs"]
     if failed:
-        return _said("unproven", f"{', '.join(failed[:3])} could not be looked at.")
+        return _headline("unproven", f"{', '.join(failed[:3])} could not be inspected.")
     if proof is not None and proof["outcome"] == "differences":
         errors = [finding for finding in proof["findings"] if finding["severity"] == "error"]
         if all(finding["check"] == "coverage" for finding in errors):
-            missing = "rows are missing in the target that no rule leaves out. See the findings."
-            return _said("differs", f"{counted}: equal within the declared scope, but {missing}")
-        return _said("differs", f"{counted}: the target differs from the source. See the findings.")
+            missing = "rows are missing in the target that no setting excludes. See the findings."
+            return _headline("differs", f"{counted}: equal within the declared scope, but {missing}")
+        return _headline("differs", f"{counted}: the target differs from the source. See the findings.")
     if changed:
-        return _said("differs", f"{counted}; {', '.join(changed[:3])} was changed in the target after it was loaded.")
+        return _headline(
+            "differs", f"{counted}; {', '.join(changed[:3])} was changed in the target after it was loaded."
+        )
     if pending:
-        return _said("pending", f"{counted}; work is pending for {', '.join(pending[:3])}. `tidegate run` does it.")
+        return _headline("pending", f"{counted}; work is pending for {', '.join(pending[:3])}. `tidegate run` does it.")
     if proof is not None and proof["outcome"] == "equal":
-        return _said("equal", f"{counted}: the target equals the source within the declared scope.{_outside(proof)}")
+        return _headline(
+            "equal", f"{counted}: the target equals the source within the declared scope.{_outside(proof)}"
+        )
     if proof is not None and proof["outcome"] == "incomplete":
-        return _said("unproven", f"{counted}: a table has rows in the source and none in the target.")
+        return _headline("unproven", f"{counted}: a table has rows in the source and none in the target.")
     when_loaded = "Every value was proven when it was loaded; `tidegate verify` compares with the source as it is now."
-    return _said("unproven", f"{counted}. {when_loaded}")
+    return _headline("unproven", f"{counted}. {when_loaded}")
 
 
 def _outside(proof: Facts) -> str:
-    """What the newest verification says of rows and values outside of the scope, as a further sentence."""
-    notes = [f"{one['table']}: {one['what']}" for one in proof["findings"] if one["check"] == "coverage"]
+    """Return what the verification found about rows and values outside of the scope, as a further sentence."""
+    findings = [finding for finding in proof["findings"] if finding["check"] == "coverage"]
+    notes = [f"{finding['table']}: {finding['what']}" for finding in findings]
     return f" {'; '.join(notes)}." if notes else ""
 
 
 def _counted(shown: Sequence[Facts]) -> str:
-    """Whole tables are counted as tables alone."""
-    held = [value for table in shown for value in table["values"] if not value.get("whole")]
-    values = sum(value["state"] in ("proven", "adopted", "loaded") for value in held)
+    """Return `3 tables, 16 values, 33,314 rows`. A table that is compared as a whole has no values here."""
+    listed = [value for table in shown for value in table["values"] if not value.get("whole")]
+    values = sum(value["state"] in ("proven", "adopted", "loaded") for value in listed)
     rows = sum(table["rows"]["target"] or 0 for table in shown)
-    only_wholes = not held and any(table["values"] for table in shown)
+    only_wholes = not listed and any(table["values"] for table in shown)
     of_values = [] if only_wholes else [f"{values:,} values"]
     tables = f"{len(shown)} {'table' if len(shown) == 1 else 'tables'}"
     return ", ".join([tables, *of_values, f"{rows:,} rows"])
 
 
-def _said(status: str, text: str) -> Facts:
+def _headline(status: str, text: str) -> Facts:
     return {"status": status, "text": text, "proof": "hash"}

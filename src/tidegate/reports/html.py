@@ -1,7 +1,7 @@
-"""One self-contained page that shows whether the target equals the source, and by what proof.
+"""Render one self-contained page that shows whether the target equals the source, and by what proof.
 
-It needs no network and no script: styles and the little script are inside, and a content security policy
-lets nothing else run, whatever a table may be called."""
+The page needs no network, and works without its small script. A content security policy allows no other script,
+whatever the name of a table contains."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ PROMISE = (
 MEANING = (
     "“Equal” means: for every value inside the declared scope, the target has the row count and the 128-bit "
     "hash that the source had when it was read. The hash covers every compared column of every row, in any "
-    "order of rows. Values outside of the scope are not part of the claim. A table that keeps what left the source, "
-    "and a table of versions, may hold more: every row of the source is there as it was. "
+    "order of rows. Values outside of the scope are not part of the claim. A table that keeps rows which the source "
+    "deleted, and a table of versions, may have more rows: every row of the source is there, unchanged. "
     "Where only counts or samples were compared, the headline says so."
 )
 WAVE = "M2 9q3-3 6 0t6 0t6 0M2 15q3-3 6 0t6 0t6 0"
@@ -42,16 +42,16 @@ ICON = (
 
 
 def render(facts: dict[str, Any]) -> str:
-    """The whole page. The same facts give the same page, byte for byte; whatever they lack is left out."""
+    """Return the page. The same facts give the same page, byte for byte; missing facts are not shown."""
     known = read(facts)
-    style, script = Html(_own("page.css")), Html(_own("page.js"))
+    style, script = Html(_asset("page.css")), Html(_asset("page.js"))
     head = tag("head", *_meta(known, script), tag("style", style))
     body = tag("body", _top(known), tag("main", *_sections(known)), _foot(known), tag("script", script))
     return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
 
 
 def write(facts: dict[str, Any], path: Path) -> Path:
-    """Puts the page at `path`, whole or not at all: readers see the old page until the new one is there."""
+    """Write the page to `path`, atomically: readers see the old page until the new one is complete. Return the path."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{token_hex(4)}.tmp")
     try:
@@ -62,7 +62,7 @@ def write(facts: dict[str, Any], path: Path) -> Path:
     return path
 
 
-def _own(name: str) -> str:
+def _asset(name: str) -> str:
     return files("tidegate.reports").joinpath(name).read_text("utf-8")
 
 
@@ -81,9 +81,9 @@ def _meta(facts: Facts, script: str) -> list[Html]:
 
 
 def _top(facts: Facts) -> Html:
-    """The band that says it all: who, verdict, figures, flow."""
-    mark = tag("path", d=f"{WAVE}M11 3v18")
-    logo = tag("svg", mark, viewBox="0 0 22 24", class_="logo", aria_hidden="true")
+    """Return the top of the page: logo, time, verdict, figures and flow."""
+    wave = tag("path", d=f"{WAVE}M11 3v18")
+    logo = tag("svg", wave, viewBox="0 0 22 24", class_="logo", aria_hidden="true")
     when = tag("span", f"{minute(facts.generated_at)} UTC" if facts.generated_at else "", class_="when")
     toggle = tag("button", "Light or dark", type="button", id="theme", hidden=True)
     bar = tag("div", logo, tag("strong", "Tidegate"), when, toggle, class_="bar-top")
@@ -97,6 +97,6 @@ def _sections(facts: Facts) -> list[Html]:
 
 
 def _foot(facts: Facts) -> Html:
-    made = f", {moment(facts.generated_at)}" if facts.generated_at else ""
-    by = tag("p", "Made by Tidegate ", tag("bdi", facts.version), made, ". All times are UTC.")
+    when = f", {moment(facts.generated_at)}" if facts.generated_at else ""
+    by = tag("p", "Made by Tidegate ", tag("bdi", facts.version), when, ". All times are UTC.")
     return tag("footer", tag("div", tag("p", tag("em", PROMISE)), tag("p", MEANING), by, class_="page"))

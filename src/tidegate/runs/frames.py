@@ -1,19 +1,21 @@
-"""Versions from a DataFrame: landed in the lake as one batch, which the next run loads like every other."""
+"""Rows from a DataFrame: committed to the lake as one window, which the next run loads like every other."""
 
 from __future__ import annotations
 
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tidegate.changes.mark import MarkEvidence, Window
+from tidegate.changes.cursor import CursorChange
+from tidegate.changes.cursor.plan import CursorState
 from tidegate.errors import ConfigError, Unsupported, ValueProblem
+from tidegate.interfaces.lake import EntryFacts
 from tidegate.model.columns import fingerprint
-from tidegate.model.names import counted
+from tidegate.model.names import pluralize
+from tidegate.model.tokens import CursorWindow
 from tidegate.model.values import Value
-from tidegate.runs.executor import Places, new_run
-from tidegate.runs.kinds.scd2.table import VersionTable
-from tidegate.runs.planned import Planned, Unplanned
+from tidegate.runs.plan import planning
+from tidegate.runs.run import Run
+from tidegate.tables.planned import FailedTable, PlannedTable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -21,24 +23,25 @@ if TYPE_CHECKING:
 UNTOUCHED = "Nothing was written."
 
 
-def land_versions(places: Places, key: str, frame: Any) -> Value:
-    """The batch that was landed. `frame` is of Spark, of pandas, or an Arrow table; it has the source's columns."""
-    with places.planner().open() as planner:
-        one = planner.plan([key])[0]
-    if isinstance(one, Unplanned):
-        raise one.problem
-    if not isinstance(one.table, VersionTable):
+def extract_frame(run: Run, key: str, frame: Any) -> Value:
+    """Commit the rows to the lake and return their window. `frame` is of Spark, of pandas, or an Arrow table, and has
+    the source's columns."""
+    with planning(run.pipeline) as planner:
+        planned = planner.plan([key])[0]
+    if isinstance(planned, FailedTable):
+        raise planned.problem
+    if not isinstance(planned.table.change, CursorChange):
         raise Unsupported(f"{key}: only a table of versions takes rows from a DataFrame.", UNTOUCHED)
-    return _land(places, one, one.table, _as_asked(one.table, _as_arrow(frame)))
+    return _commit(run, planned, planned.table.change, _in_source_columns(planned, _as_arrow(frame)))
 
 
-def take_back(places: Places, key: str, batch: Value) -> None:
-    """Rows that could not be loaded leave the lake, or every run to come would fail over them. Not those that the
-    ledger knows after all, and none while nobody can look."""
-    with places.planner().open() as planner:
-        one = planner.plan([key])[0]
-    if isinstance(one, Planned) and batch in one.evidence.lake and batch not in one.evidence.ledger:
-        places.lake.remove(Path(one.evidence.lake[batch].path))
+def take_back(run: Run, key: str, window: Value) -> None:
+    """Remove rows that could not be loaded from the lake, or every later run would fail over them. Rows that the ledger
+    knows stay, and all of them stay while the table cannot be inspected."""
+    with planning(run.pipeline) as planner:
+        planned = planner.plan([key])[0]
+    if isinstance(planned, PlannedTable) and window in planned.state.lake and window not in planned.state.ledger:
+        run.pipeline.lake.drop(planned.table.lake_table, window.text)
 
 
 def _as_arrow(frame: Any) -> pa.Table:
@@ -54,21 +57,21 @@ def _as_arrow(frame: Any) -> pa.Table:
         raise ConfigError(
             f"Rows cannot be taken from {type(frame).__name__}.",
             UNTOUCHED,
-            "Hand in a DataFrame of Spark or pandas, or a pyarrow.Table.",
+            "Pass a DataFrame of Spark or pandas, or a pyarrow.Table.",
         ) from None
 
 
-def _as_asked(table: VersionTable, frame: pa.Table) -> pa.Table:
-    """In the source's columns, order and types. Raises where that would lose something."""
+def _in_source_columns(planned: PlannedTable, frame: pa.Table) -> pa.Table:
+    """Return the rows in the source's columns, order and types. Raises where that would lose something."""
     import pyarrow as pa
 
-    from tidegate.rows.arrow import arrow_schema
+    from tidegate.hashing.arrow import arrow_schema
 
-    wanted = arrow_schema(table.kept_columns)
+    wanted = arrow_schema(planned.table.found.extracted_columns)
     unlike = set(wanted.names) ^ set(frame.column_names)
     if unlike:
         raise ConfigError(
-            f"{table.key}: the DataFrame and the source differ in the columns {', '.join(sorted(unlike))}.",
+            f"{planned.key}: the DataFrame and the source differ in the columns {', '.join(sorted(unlike))}.",
             UNTOUCHED,
             f"Give it exactly these: {', '.join(wanted.names)}.",
         )
@@ -78,70 +81,69 @@ def _as_asked(table: VersionTable, frame: pa.Table) -> pa.Table:
             columns.append(frame[field.name].cast(field.type))
         except pa.ArrowException as problem:
             raise ValueProblem(
-                f"{table.key}: column {field.name} of the DataFrame does not fit {field.type}: {problem}.", UNTOUCHED
+                f"{planned.key}: column {field.name} of the DataFrame does not fit {field.type}: {problem}.", UNTOUCHED
             ) from None
     rows = pa.table(columns, schema=wanted)
-    _require_values(table, rows)
+    _require_values(planned, rows)
     return rows
 
 
-def _require_values(table: VersionTable, rows: pa.Table) -> None:
-    """What is in the lake is loaded by every run until that ends well: what cannot be loaded must not get there."""
-    names = {*table.business_keys, *table.version_key, *((table.mark.name,) if table.mark is not None else ())}
-    names |= {column.name for column in table.kept_columns if not table.in_target(column).nullable}
+def _require_values(planned: PlannedTable, rows: pa.Table) -> None:
+    """Raise ValueProblem for nulls that no load takes: every run would try to load them again."""
+    found, change = planned.table.found, planned.table.change
+    names = {*planned.table.load.needs.keys}
+    if isinstance(change, CursorChange) and change.cursor is not None:
+        names.add(change.cursor.name)
+    names |= {column.name for column in found.extracted_columns if not found.in_target(column).nullable}
     missing = {name: rows[name].null_count for name in rows.column_names if name in names and rows[name].null_count}
     if missing:
-        told = ", ".join(f"{name} ({counted(count, 'row')})" for name, count in missing.items())
+        missing_in = ", ".join(f"{name} ({pluralize(count, 'row')})" for name, count in missing.items())
         raise ValueProblem(
-            f"{table.key}: the DataFrame has nulls where there must be a value: {told}.",
+            f"{planned.key}: the DataFrame has nulls where there must be a value: {missing_in}.",
             UNTOUCHED,
             "Fill them in, or leave these rows out.",
         )
 
 
-def _land(places: Places, one: Planned, table: VersionTable, rows: pa.Table) -> Value:
-    from tidegate.lakes.parquet import FileWriter
-    from tidegate.rows.hashing import receipt_of
+def _commit(run: Run, planned: PlannedTable, change: CursorChange, rows: pa.Table) -> Value:
+    from tidegate.hashing.rows import receipt_of
 
-    seen, run = one.evidence, new_run()
-    assert isinstance(seen, MarkEvidence) and seen.next_batch is not None
-    with places.source.connect("look", read_only=True) as session:
+    state, table, lake = planned.state, planned.table, run.pipeline.lake
+    assert isinstance(state, CursorState) and state.next_window is not None
+    with run.pipeline.source.connect("inspect", read_only=True) as session:
         now = session.now()
-    receipt = receipt_of([rows])
-    writer = FileWriter(places.lake.prepare(run) / "frame.parquet", rows.schema)
-    for batch in rows.to_batches(max_chunksize=table.batch.rows):
+    receipt, columns = receipt_of([rows]), table.found.extracted_columns
+    lake.begin(run.id)
+    writer = lake.writer(table.lake_table, run.id, "frame", rows.schema)
+    for batch in rows.to_batches(max_chunksize=table.found.batch.rows):
         writer.write(batch)
-    writer.close(
-        {
-            "table": str(table.lake_table),
-            "column": table.lake_column,
-            "value": seen.next_batch.text,
-            "window": Window(_earliest(table, rows), None, None, is_given=True).to_json(),
-            "run": run,
-            "columns_id": fingerprint(table.kept_columns),
-            "scope": one.plan.scope.to_json(),
-            "why": "handed in",
-            "read_at": now,
-            "newest": None,
-            "rows": receipt.rows,
-            "hash": receipt.hash,
-            "text_columns": [],
-            "columns": [column.name for column in table.kept_columns],
-            "storage_types": [column.rests_as for column in table.kept_columns],
-            "unproven": False,
-        }
+    part = writer.close(
+        EntryFacts(
+            window=state.next_window.text,
+            rows=receipt.rows,
+            hash=receipt.hash,
+            columns=tuple(column.name for column in columns),
+            columns_id=fingerprint(columns),
+            storage_types=tuple(column.storage_type for column in columns),
+            text_columns=(),
+            token=CursorWindow(after=_earliest(change, rows), read_at=now, is_given=True),
+            run=run.id,
+            why="passed in as a DataFrame",
+            read_at=now,
+            scope=planned.plan.scope.to_json(),
+        )
     )
-    places.lake.publish(writer.path, places.lake.scd_path(table.lake_table, seen.next_batch.text), "")
-    places.lake.finish(run)
-    return seen.next_batch
+    lake.commit(table.lake_table, state.next_window.text, [part])
+    lake.end(run.id)
+    return state.next_window
 
 
-def _earliest(table: VersionTable, rows: pa.Table) -> Value | None:
-    """The smallest mark; None where there is none, or where it cannot be told."""
+def _earliest(change: CursorChange, rows: pa.Table) -> Value | None:
+    """Return the smallest cursor value; None where there is none, or where it cannot be told."""
     import pyarrow.compute as pc
 
-    if table.mark is None:
+    if change.cursor is None:
         return None
     with suppress(ValueError):
-        return Value.of(pc.min(rows[table.mark.name]).as_py(), table.marks_of)
+        return Value.of(pc.min(rows[change.cursor.name]).as_py(), change.kind)
     return None

@@ -8,8 +8,8 @@ from tidegate.model.report import StepOutcome
 class Listener:
     """Hears everything and says nothing. Subclass it for what you want to show."""
 
-    def phase(self, name: str, slices: int, rows: int | None) -> None:
-        """A phase with this many slices begins; `rows` is about how many will move, None when that is not known."""
+    def phase(self, name: str, splits: int, rows: int | None) -> None:
+        """A phase with this many splits begins; `rows` is about how many will move, None when that is not known."""
 
     def moved(self, rows: int) -> None:
         """So many rows have moved in this phase so far."""

@@ -24,7 +24,7 @@ class SessionPool:
         idle = self._idle.get()
         session = None
         try:
-            session = idle or self._database.connect("look", read_only=self._read_only, query_timeout=self._timeout)
+            session = idle or self._database.connect("inspect", read_only=self._read_only, query_timeout=self._timeout)
             yield session
         except BaseException:
             if session is not None:

@@ -1,1 +1,1 @@
-"""Spark: the session, and slices that run as its tasks."""
+"""Spark: the session, and splits that run as its tasks."""

@@ -24,8 +24,9 @@ import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from tidegate.spark.archive import archive_options
-from tidegate.spark.daemon import MODULES, worth_importing
+from tidegate.spark.startup import ENABLED
+from tidegate.spark.startup.archive import archive_options
+from tidegate.spark.startup.daemon import MODULES, worth_importing
 
 SQL = {
     "spark.sql.session.timeZone": "UTC",
@@ -39,7 +40,10 @@ _STARTED = {
     "spark.driver.memory": "1g",
     "spark.log.level": "ERROR",  # as in log4j2.properties, and again after a session that was closed in this JVM
 }
-_LOCAL = {"spark.sql.shuffle.partitions": "8", "spark.python.daemon.module": "tidegate.spark.daemon"}
+_LOCAL = {
+    "spark.sql.shuffle.partitions": "8",
+    **({"spark.python.daemon.module": "tidegate.spark.startup.daemon"} if ENABLED else {}),
+}
 
 _UTC = ["-Duser.timezone=UTC"]
 _QUIET = ["-Xlog:disable", "-Xlog:all=error:stderr"]  # the JVM's own warnings would land in our standard output

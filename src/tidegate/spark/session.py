@@ -7,9 +7,8 @@ import logging
 import os
 import re
 import socket
-import threading
 import urllib.request
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 from weakref import WeakSet
@@ -17,9 +16,9 @@ from weakref import WeakSet
 from tidegate.errors import ConfigError, SparkUnavailable, TidegateError
 from tidegate.spark.java import find_java
 from tidegate.spark.launch import SQL, configuration, interrupts_kept, starting
+from tidegate.spark.startup import end_accumulators_in_background
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import SparkSession
 
 _LINES = ("4.0", "4.1")
@@ -38,20 +37,18 @@ def open_session(
     remote: str | None = None,
     options: Mapping[str, str] | None = None,
     app_name: str = "tidegate",
-    launching: Callable[[], None] = lambda: None,
 ) -> SparkSession:
     """A session in UTC. `remote` is a Spark Connect address (`sc://…`), or `local[…]` for a private server.
 
     A session that this process already has (a notebook's, a test's) is shared: it keeps its master, and
     `close_session` leaves it alone. Under spark-submit the submitted master stands. With neither `master` nor
-    `remote`, all cores of this machine. `options` win over every default. `launching` is called when a Java was found
-    and is about to be started. Raises ConfigError or SparkUnavailable.
+    `remote`, all cores of this machine. `options` win over every default. Raises ConfigError or SparkUnavailable.
     """
     _check_place(master, remote)
     _require_known_line()
     _silence_py4j()
     try:
-        return _shared(remote) or _started(master, remote, {"spark.app.name": app_name, **(options or {})}, launching)
+        return _shared(remote) or _started(master, remote, {"spark.app.name": app_name, **(options or {})})
     except TidegateError:
         raise
     except Exception as problem:
@@ -70,19 +67,11 @@ def close_session(session: SparkSession) -> None:
     with contextlib.suppress(Exception):  # a JVM that is gone must not hide the error that came first
         if not is_connect(session):
             session.sparkContext.setLogLevel("OFF")  # tasks that still run complain of being stopped
-            _let_accumulators_end_by_themselves(session)
+            end_accumulators_in_background(getattr(session.sparkContext, "_accumulatorServer", None))
         session.stop()
     if is_connect(session):
         # pyspark leaves it behind, and would refuse every classic session after this one.
         os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)
-
-
-def _let_accumulators_end_by_themselves(session: SparkSession) -> None:
-    """pyspark's server of accumulators looks once a second whether it is to end, and `stop` would wait for it."""
-    server = getattr(session.sparkContext, "_accumulatorServer", None)
-    if server is not None:
-        server.handle_error = lambda request, address: None  # it would print that the JVM has hung up
-        server.shutdown = threading.Thread(target=server.shutdown, daemon=True, name="tidegate accumulators").start
 
 
 def is_connect(session: SparkSession) -> bool:
@@ -90,34 +79,15 @@ def is_connect(session: SparkSession) -> bool:
     return type(session).__module__.startswith("pyspark.sql.connect")
 
 
-def warm_up(session: SparkSession) -> None:
-    """A first job, of the sort that moves rows. It takes two seconds, in which the JVM loads what all others need and
-    the workers start. Raises SparkUnavailable, and closes the session then."""
-    cores = cores_of(session) or 1
-    try:
-        session.range(0, cores, 1, cores).mapInArrow(_unchanged, "id bigint").collect()
-    except Exception as problem:
-        close_session(session)
-        raise SparkUnavailable(
-            f"Spark started and could not run a job: {_reason(problem)}",
-            "Nothing was read or written.",
-            "Correct `spark:` in the configuration, or leave it out to run on this machine alone.",
-        ) from problem
-
-
-def _unchanged(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
-    return batches
-
-
 def cores_of(session: SparkSession) -> int | None:
     """How many tasks run at the same time; None where a cluster decides that."""
     local = _LOCAL.fullmatch(session.conf.get("spark.master", "") or "")
     if local is None:
         return None
-    told = local["cores"] or "1"
-    if told == "*":  # of the machine that a server of Spark Connect runs on, which need not be this one
+    cores = local["cores"] or "1"
+    if cores == "*":  # of the machine that a Spark Connect server runs on, which need not be this one
         return None if is_connect(session) else os.cpu_count()
-    return int(told)
+    return int(cores)
 
 
 def _check_place(master: str | None, remote: str | None) -> None:
@@ -167,9 +137,7 @@ def _shared(remote: str | None) -> SparkSession | None:
     return beside
 
 
-def _started(
-    master: str | None, remote: str | None, options: Mapping[str, str], launching: Callable[[], None]
-) -> SparkSession:
+def _started(master: str | None, remote: str | None, options: Mapping[str, str]) -> SparkSession:
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder
@@ -187,7 +155,6 @@ def _started(
         java_home = find_java()
         settings = configuration(where, java_home, options)
         with starting(where, java_home):
-            launching()  # whoever goes on now meets an environment that no longer changes
             session = builder.config(map={**settings, **({} if remote else {"spark.master": where})}).getOrCreate()
     _OPENED.add(session)
     return session

@@ -1,42 +1,43 @@
-"""What a slice has at hand while it moves: who runs it, whom it tells of its rows, and sessions."""
+"""What a split gets from whoever runs it: a name for its attempt, a counter of rows, sessions, and a second chance."""
 
 from __future__ import annotations
 
 import contextlib
+import random
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar
 
-from tidegate.errors import TidegateError
+from tidegate.errors import TidegateError, Transient, Unreachable
 
 if TYPE_CHECKING:
     from tidegate.interfaces import Database, Session
     from tidegate.model.connection import Connection
 
-_PROGRESS_SECONDS = 0.3
+Result = TypeVar("Result")
 
 
+@dataclass
 class Progress:
-    """How many rows a slice has moved so far, told to the driver now and then."""
+    """How many rows were moved so far, by one split or, as the `total`, by all of them."""
 
-    def __init__(self, path: Path) -> None:
-        self._path, self._told_at = path, time.monotonic()
-        self.rows = 0
+    total: Progress | None = None
+    rows: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def add(self, rows: int) -> None:
-        self.rows += rows
-        if time.monotonic() - self._told_at >= _PROGRESS_SECONDS:
-            self._told_at = time.monotonic()
-            with contextlib.suppress(OSError):
-                self._path.write_text(str(self.rows))
+        with self._lock:
+            self.rows += rows
+        if self.total is not None:
+            self.total.add(rows)
 
 
-class Sessions:
-    """Sessions of one task or thread. A slice goes on with those of the slices before it: a login takes longer than
-    moving a few rows. One whose user raised an error is closed, since nobody knows what it left behind."""
+class SessionCache:
+    """Open sessions of one task or thread. A split reuses those of the splits before it: a login takes longer than
+    moving a few rows. A session whose user raised an error is closed, since its state is not known."""
 
     def __init__(self) -> None:
         self._idle: dict[tuple[Connection, str, bool], Session] = {}
@@ -48,8 +49,8 @@ class Sessions:
         is_kept = False
         try:
             yield session
-            with contextlib.suppress(TidegateError):  # what its user did stands, whatever becomes of the session
-                is_kept = key not in self._idle and session.renew()
+            with contextlib.suppress(TidegateError):  # the work is done, whatever becomes of the session
+                is_kept = key not in self._idle and session.reset()
         finally:
             if is_kept:
                 self._idle[key] = session
@@ -63,9 +64,26 @@ class Sessions:
 
 @dataclass(frozen=True)
 class Worker:
-    """Whoever runs a slice."""
+    """Whoever runs a split."""
 
     attempt: str
-    """Tells this try from others of the same slice, so that their files never meet."""
+    """Tells this attempt from others of the same split, so that their files never meet."""
     progress: Progress
-    sessions: Sessions
+    sessions: SessionCache
+
+
+def retried(work: Callable[[], Result], tries: int = 4, first_wait: float = 0.5) -> Result:
+    """Repeat `work` after a Transient error, waiting longer each time, with jitter; the last error is raised.
+
+    `work` is a whole idempotent unit. A server that was there and restarts refuses connections for a while: that is
+    waited for too."""
+    was_there = False
+    for attempt in range(1, tries):
+        try:
+            return work()
+        except (Transient, Unreachable) as problem:
+            was_there = was_there or isinstance(problem, Transient)
+            if not was_there:
+                raise
+            time.sleep(first_wait * 2 ** (attempt - 1) * random.uniform(0.5, 1.5))
+    return work()

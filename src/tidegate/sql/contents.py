@@ -1,4 +1,4 @@
-"""Questions about a whole table."""
+"""Queries about a whole table."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def count_rows(table: TableName) -> Sql:
 
 
 def has_rows(table: TableName, rows: Sql | None = None) -> Sql:
-    """1 or 0, of all rows or of those that meet a condition; no row is counted."""
+    """Return a query for 1 or 0: does a row exist, or a row that meets the condition `rows`? Nothing is counted."""
     found = sql("SELECT 1 FROM {table}", table=Name.of(table))
     if rows is not None:
         found = sql("{found} WHERE {rows}", found=found, rows=rows)
@@ -22,7 +22,7 @@ def has_rows(table: TableName, rows: Sql | None = None) -> Sql:
 
 
 def checksum(table: TableName, columns: Sequence[Column]) -> Sql:
-    """What the server itself makes of the content, as text, and the number of rows."""
+    """Return a query for the server's own checksum of these columns, as text, and the number of rows."""
     return sql(
         "SELECT {checksum}, {count} FROM {table}",
         checksum=Checksum(tuple((Name.of(column.name), column.type) for column in columns)),
@@ -31,6 +31,10 @@ def checksum(table: TableName, columns: Sequence[Column]) -> Sql:
     )
 
 
-def delete_rows(table: TableName) -> Sql:
-    """All of them. Not truncated: that would lock readers out, and is no part of a transaction everywhere."""
-    return sql("DELETE FROM {table}", table=Name.of(table))
+def delete_rows(table: TableName, rows: Sql | None = None) -> Sql:
+    """Return a DELETE of the rows that meet the condition `rows`, or of all rows.
+
+    TRUNCATE would lock readers out, and some databases commit it at once."""
+    if rows is None:
+        return sql("DELETE FROM {table}", table=Name.of(table))
+    return sql("DELETE FROM {table} WHERE {rows}", table=Name.of(table), rows=rows)

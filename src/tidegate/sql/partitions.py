@@ -1,4 +1,4 @@
-"""Questions about the values of a partition column."""
+"""Conditions and queries by the values of a partition column."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ from collections.abc import Sequence
 from tidegate.model.columns import Column
 from tidegate.model.names import TableName
 from tidegate.model.values import Value
-from tidegate.sql.staged import with_partner
-from tidegate.sql.text import Among, AsText, Count, Exactly, Literal, Name, Sql, raw, sql
+from tidegate.sql.staged import key_is_staged
+from tidegate.sql.text import AsText, Count, ExactColumn, IsOneOf, Literal, Name, Sql, raw, sql
 
 
-def of_value(column: Column, value: Value) -> Sql:
-    """The rows of one value. The literal takes the column's own type, so that an index is used."""
-    return sql("{rows}", rows=_among(column, [value]))
+def has_value(column: Column, value: Value) -> Sql:
+    """Return the condition for the rows of one value. The literal has the column's type, so that an index is used."""
+    return sql("{rows}", rows=_is_one_of(column, [value]))
 
 
-def _among(column: Column, values: Sequence[Value]) -> Among:
-    return Among(Name.of(column.name), tuple(Literal(value.text, column.type) for value in values))
+def _is_one_of(column: Column, values: Sequence[Value]) -> IsOneOf:
+    return IsOneOf(Name.of(column.name), tuple(Literal(value.text, column.type) for value in values))
 
 
-def counts(table: TableName, column: Column, values: Sequence[Value], newest: Column | None) -> Sql:
-    """Rows of each value, and the greatest value of the restatement column where one is named."""
+def count_by_value(table: TableName, column: Column, values: Sequence[Value], newest: Column | None) -> Sql:
+    """Return a query for each value, its rows, and the greatest value of the column `newest`; null without one."""
     return sql(
         "SELECT {value}, {count}, {greatest}\nFROM {table} WHERE {rows} GROUP BY {each}",
         value=AsText(Name.of(column.name), column.type),
         count=Count(),
-        each=Exactly(Name.of(column.name), column.type),
+        each=ExactColumn(Name.of(column.name), column.type),
         table=Name.of(table),
         greatest=raw("NULL") if newest is None else _greatest(newest),
-        rows=_among(column, values),
+        rows=_is_one_of(column, values),
     )
 
 
@@ -43,26 +43,26 @@ def count_nulls(table: TableName, column: Column) -> Sql:
 
 
 def delete_value(table: TableName, column: Column, value: Value) -> Sql:
-    return sql("DELETE FROM {table} WHERE {rows}", table=Name.of(table), rows=of_value(column, value))
+    return sql("DELETE FROM {table} WHERE {rows}", table=Name.of(table), rows=has_value(column, value))
 
 
 def values_with_keys(table: TableName, column: Column, stage: TableName, keys: Sequence[Column]) -> Sql:
-    """The values whose rows have a key that is in the stage."""
+    """Return a query for the partition values that have a row whose key is in the stage."""
     return sql(
         "SELECT {value} FROM {table} WHERE {rows} GROUP BY {each}",
         value=AsText(Name.of(column.name), column.type),
         table=Name.of(table),
-        rows=with_partner(stage, keys),
-        each=Exactly(Name.of(column.name), column.type),
+        rows=key_is_staged(stage, keys),
+        each=ExactColumn(Name.of(column.name), column.type),
     )
 
 
-def newest_of_value(table: TableName, column: Column, value: Value, newest: Column) -> Sql:
+def greatest_of_value(table: TableName, column: Column, value: Value, newest: Column) -> Sql:
     return sql(
         "SELECT {newest} FROM {table} WHERE {rows}",
         newest=_greatest(newest),
         table=Name.of(table),
-        rows=of_value(column, value),
+        rows=has_value(column, value),
     )
 
 

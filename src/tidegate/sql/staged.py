@@ -1,4 +1,7 @@
-"""What a stage does to a table: rows change or leave by their keys. Columns of a stage are known by their number."""
+"""Statements that update, delete and save rows of a table by the keys in a staging table.
+
+Columns of a stage are named by their number (`model.names.staged_name`).
+"""
 
 from __future__ import annotations
 
@@ -6,60 +9,65 @@ from collections.abc import Sequence
 
 from tidegate.model.columns import Column
 from tidegate.model.names import TableName, staged_name
-from tidegate.sql.text import Joined, Keys, Locked, Name, Same, Sql, names, sql
+from tidegate.sql.text import LockedRows, Name, SameValue, Sql, StagedKeys, StageJoin, names, sql
 
 
-def update_staged(
+def update_from_stage(
     table: TableName, stage: TableName, keys: Sequence[Column], columns: Sequence[Column], *, identity: bool = True
 ) -> Sql:
-    """The stage holds the keys first, then what the columns shall be; without `identity` those that count by themselves
-    keep their numbers."""
+    """Return an UPDATE of the rows whose key is in the stage. The stage has the keys first, then the new values.
+
+    Without `identity`, identity columns keep their values (`Capabilities.updates_identity`)."""
     assigned = tuple(
         (Name.of(column.name), Name.of(staged_name(len(keys) + number)))
         for number, column in enumerate(columns)
         if identity or not column.identity
     )
-    assert assigned, "an update of nothing would read as a deletion"
-    return sql("{update}", update=Joined(Name.of(table), Name.of(stage), _on(keys), assigned))
+    assert assigned, "without columns to set, `StageJoin` is a DELETE"
+    return sql("{update}", update=StageJoin(Name.of(table), Name.of(stage), _on(keys), assigned))
 
 
-def delete_staged(table: TableName, stage: TableName, keys: Sequence[Column]) -> Sql:
-    return sql("{delete}", delete=Joined(Name.of(table), Name.of(stage), _on(keys)))
+def delete_by_stage(table: TableName, stage: TableName, keys: Sequence[Column]) -> Sql:
+    return sql("{delete}", delete=StageJoin(Name.of(table), Name.of(stage), _on(keys)))
 
 
-def keep_in_stage(table: TableName, stage: TableName, columns: Sequence[Column], rows: Sql | None) -> Sql:
-    """Copy these columns of some rows into a stage, and lock the rows until the transaction ends."""
+def copy_into_stage(table: TableName, stage: TableName, columns: Sequence[Column], rows: Sql | None) -> Sql:
+    """Return an INSERT that copies these columns of the rows into a stage, and locks the rows until the commit."""
     return sql(
         "INSERT INTO {stage} ({staged}) SELECT {columns} FROM {locked}",
         stage=Name.of(stage),
         staged=names(staged_name(number) for number in range(len(columns))),
         columns=names(column.name for column in columns),
-        locked=Locked(Name.of(table), rows),
+        locked=LockedRows(Name.of(table), rows),
     )
 
 
-def have_values(columns: Sequence[Column], rows: Sql | None) -> Sql:
-    """A condition for those of the rows that have a value in any of these columns."""
-    held = sql("{column} IS NOT NULL", column=Name.of(columns[0].name))
+def has_any_value(columns: Sequence[Column], rows: Sql | None) -> Sql:
+    """Return the condition that any of these columns is not null, among the rows that meet `rows`."""
+    not_null = sql("{column} IS NOT NULL", column=Name.of(columns[0].name))
     for column in columns[1:]:
-        held = sql("{held} OR {column} IS NOT NULL", held=held, column=Name.of(column.name))
-    return held if rows is None else sql("({rows}) AND ({held})", rows=rows, held=held)
+        not_null = sql("{not_null} OR {column} IS NOT NULL", not_null=not_null, column=Name.of(column.name))
+    return not_null if rows is None else sql("({rows}) AND ({not_null})", rows=rows, not_null=not_null)
 
 
-def with_partner(stage: TableName, keys: Sequence[Column]) -> Sql:
-    """A condition for rows whose key is in the stage."""
+def key_is_staged(stage: TableName, keys: Sequence[Column]) -> Sql:
+    """Return the condition that the key of a row is in the stage."""
     on = [
-        sql("{same}", same=Same(Name(("s", staged_name(number))), Name.of(key.name), key.type))
+        sql("{same}", same=SameValue(Name(("s", staged_name(number))), Name.of(key.name), key.type))
         for number, key in enumerate(keys)
     ]
-    alike = on[0]
-    for more in on[1:]:
-        alike = sql("{alike} AND {more}", alike=alike, more=more)
-    own = tuple((Name.of(staged_name(number)), key.type) for number, key in enumerate(keys))
-    return sql("EXISTS (SELECT 1 FROM {keys} AS s WHERE {alike})", keys=Keys(Name.of(stage), own), alike=alike)
+    same_key = on[0]
+    for comparison in on[1:]:
+        same_key = sql("{same_key} AND {comparison}", same_key=same_key, comparison=comparison)
+    staged = tuple((Name.of(staged_name(number)), key.type) for number, key in enumerate(keys))
+    return sql(
+        "EXISTS (SELECT 1 FROM {keys} AS s WHERE {same_key})",
+        keys=StagedKeys(Name.of(stage), staged),
+        same_key=same_key,
+    )
 
 
-def _on(keys: Sequence[Column]) -> tuple[Same, ...]:
+def _on(keys: Sequence[Column]) -> tuple[SameValue, ...]:
     return tuple(
-        Same(Name(("t", key.name)), Name(("s", staged_name(number))), key.type) for number, key in enumerate(keys)
+        SameValue(Name(("t", key.name)), Name(("s", staged_name(number))), key.type) for number, key in enumerate(keys)
     )

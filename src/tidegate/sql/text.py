@@ -1,8 +1,8 @@
-"""SQL text whose holes cannot be filled with a string.
+"""SQL templates whose holes do not take strings.
 
-A statement is written as it reads, `sql("SELECT {columns} FROM {table}", columns=..., table=...)`, and each hole
-takes a `Name`, a `Literal`, another statement, or a list of those (joined by commas). A plain string is refused, so
-no name and no value ever enters a statement unquoted. The dialect of the database does the quoting.
+Write a statement as it reads: `sql("SELECT {columns} FROM {table}", columns=..., table=...)`. Each hole takes a `Name`,
+a `Literal`, another statement, or a list of those (joined by commas). A plain string raises TypeError. So no name and
+no value enters a statement unquoted. The dialect of the database does the quoting.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tidegate.model.names import TableName
 
 @dataclass(frozen=True)
 class Name:
-    """An identifier, in one or more parts."""
+    """An identifier of one or more parts: `schema.table`."""
 
     parts: tuple[str, ...]
 
@@ -31,7 +31,7 @@ class Name:
 
 @dataclass(frozen=True)
 class Literal:
-    """A value. With `type` it is written in that type, so that a comparison uses the column's own."""
+    """A value. With `type` it is cast to that type, so that a comparison can use an index of the column."""
 
     value: str | int | None
     type: str = ""
@@ -39,60 +39,60 @@ class Literal:
 
 @dataclass(frozen=True)
 class AsText:
-    """The text of a value, as the server writes it for a column of this type."""
+    """The text form of a value of this type, as the server writes it."""
 
     value: Name | Sql
     type: str = ""
 
 
 @dataclass(frozen=True)
-class Exactly:
-    """A column to group by, each value apart, also where its collation calls unlike texts equal."""
+class ExactColumn:
+    """A column to group by. Each distinct value is its own group, also if the collation says that texts are equal."""
 
     column: Name
     type: str = ""
 
 
 @dataclass(frozen=True)
-class Among:
-    """Whether a column's value is one of these: exactly, also where its collation calls unlike texts equal."""
+class IsOneOf:
+    """Whether a column has one of these values, exactly: a collation that ignores case does not count."""
 
     column: Name
     values: tuple[Literal, ...]
 
 
 @dataclass(frozen=True)
-class Same:
-    """Whether two columns of one type hold the same value: exactly, also where their collation says more."""
+class SameValue:
+    """Whether two columns of one type have the same value, exactly: a collation that ignores case does not count."""
 
-    one: Name
-    other: Name
+    left: Name
+    right: Name
     type: str = ""
 
 
 @dataclass(frozen=True)
-class Joined:
-    """The rows `t` of a table that have a partner `s` in a stage, to be updated or deleted."""
+class StageJoin:
+    """UPDATE or DELETE of the rows `t` of a table that have a matching row `s` in a stage."""
 
     table: Name
     stage: Name
-    on: tuple[Same, ...]
+    on: tuple[SameValue, ...]
     assigned: tuple[tuple[Name, Name], ...] = ()
-    """Columns of the table, and the columns of the stage that they get; none to delete the rows."""
+    """Pairs of a column of the table and the column of the stage to set it from. Empty for DELETE."""
 
 
 @dataclass(frozen=True)
-class Keys:
-    """The keys in a stage, each once, by which rows of a table are looked for."""
+class StagedKeys:
+    """The distinct keys of a stage, for a FROM in a semi-join."""
 
     stage: Name
     columns: tuple[tuple[Name, str], ...]
-    """Each with its type."""
+    """Pairs of a column and its type."""
 
 
 @dataclass(frozen=True)
-class Locked:
-    """Rows of a table, for a FROM: nobody else changes them until the transaction ends."""
+class LockedRows:
+    """Rows of a table, for a FROM, locked against changes by others until the transaction ends."""
 
     table: Name
     rows: Sql | None = None
@@ -100,17 +100,17 @@ class Locked:
 
 @dataclass(frozen=True)
 class Checksum:
-    """A number, as text, that most changes of these columns change; whatever the order of the rows."""
+    """The server's own checksum of these columns, as text, whatever the order of the rows. Collisions are possible."""
 
     columns: tuple[tuple[Name, str], ...]
-    """Each with its type."""
+    """Pairs of a column and its type."""
 
 
 @dataclass(frozen=True)
 class Count:
-    """How many rows there are, however many; those of which something holds, where that is said."""
+    """COUNT(*) as a 64-bit number, optionally of the rows that meet a condition."""
 
-    holds: Sql | None = None
+    condition: Sql | None = None
 
 
 @dataclass(frozen=True)
@@ -123,20 +123,32 @@ class First:
 
 @dataclass(frozen=True)
 class Sql:
-    """A statement or a part of one. Only `sql()` and `raw()` make it."""
+    """A statement or a part of one. Created by `sql()` and `raw()` only."""
 
     template: str
     holes: tuple[tuple[str, Hole], ...] = ()
 
 
 Part: TypeAlias = (
-    Name | Literal | AsText | Exactly | Among | Same | Joined | Keys | Locked | Checksum | Count | First | Sql
+    Name
+    | Literal
+    | AsText
+    | ExactColumn
+    | IsOneOf
+    | SameValue
+    | StageJoin
+    | StagedKeys
+    | LockedRows
+    | Checksum
+    | Count
+    | First
+    | Sql
 )
 Hole: TypeAlias = Part | Sequence[Part]
 
 
 class Dialect:
-    """How one database writes names and values: here as the standard has it, a database overrides the rest."""
+    """How a database writes names, values and comparisons. The base class is standard SQL; databases override parts."""
 
     update_joined = "UPDATE {table} AS t SET {assigned} FROM {stage} AS s WHERE {on}"
     assigned = "{column} = s.{value}"
@@ -155,38 +167,40 @@ class Dialect:
         return self.typed(quoted, literal.type) if literal.type else quoted
 
     def typed(self, quoted: str, column_type: str) -> str:
-        """A text as a value of this column's type, so that an index on the column is used."""
+        """Return a quoted text as a value of this column's type, so that an index on the column is used."""
         return f"CAST({quoted} AS {column_type})"
 
     def as_text(self, value: str, column_type: str = "") -> str:
         return f"CAST({value} AS text)"
 
-    def exactly(self, column: str, column_type: str = "") -> str:
+    def exact(self, column: str, column_type: str = "") -> str:
         return column
 
-    def key(self, text: str) -> str:
-        """As it stands in keys of our own tables: whatever compares there must tell it from every other."""
+    def encode_key(self, text: str) -> str:
+        """Return a text as it is stored in key columns of Tidegate's own tables.
+
+        Two different texts must stay different there, also if the database ignores trailing blanks."""
         return text
 
-    def of_key(self, key: str) -> str:
-        """The text that `key` made this of."""
+    def decode_key(self, key: str) -> str:
+        """Return the text that `encode_key` encoded."""
         return key
 
-    def count(self, what: str) -> str:
-        return f"count({what})"
+    def count(self, expression: str) -> str:
+        return f"count({expression})"
 
-    def among(self, column: str, values: Sequence[Literal]) -> str:
-        return one_of(column, [self.literal(value) for value in values])
+    def is_one_of(self, column: str, values: Sequence[Literal]) -> str:
+        return equals_any(column, [self.literal(value) for value in values])
 
-    def same(self, one: str, other: str, column_type: str = "") -> str:
-        return f"{one} = {other}"
+    def same_value(self, left: str, right: str, column_type: str = "") -> str:
+        return f"{left} = {right}"
 
-    def keys_of(self, stage: str, keys: Sequence[tuple[str, str]]) -> str:
-        """What stands for the stage where rows are looked for by its keys, which are given with their types."""
+    def staged_keys(self, stage: str, keys: Sequence[tuple[str, str]]) -> str:
+        """Return the FROM item of `StagedKeys`: the stage, or a query of its distinct keys. Each key has its type."""
         return stage
 
     def checksum(self, columns: Sequence[tuple[str, str]]) -> str:
-        """Of columns and their types. Sums, since what stands there twice would cancel out otherwise."""
+        """Return the checksum of columns, given with their types. A sum: with XOR, duplicate rows would cancel out."""
         named = ", ".join(column for column, _ in columns)
         return f"CAST(sum(hashtextextended(CAST(ROW({named}) AS text), 0)) AS text)"
 
@@ -194,12 +208,13 @@ class Dialect:
         return f"{query} LIMIT {rows:d}"
 
 
-def one_of(value: str, written: Sequence[str]) -> str:
-    return f"{value} = {written[0]}" if len(written) == 1 else f"{value} IN ({', '.join(written)})"
+def equals_any(value: str, literals: Sequence[str]) -> str:
+    """Return `value = a`, or `value IN (a, b)` for several literals."""
+    return f"{value} = {literals[0]}" if len(literals) == 1 else f"{value} IN ({', '.join(literals)})"
 
 
 def sql(template: str, **holes: Hole) -> Sql:
-    """A statement. Every hole of the template must be given, and nothing else."""
+    """Return a statement. Every hole of the template must be given, and nothing else; a string raises TypeError."""
     named = {field for _, field, _, _ in string.Formatter().parse(template) if field is not None}
     if named != holes.keys():
         raise TypeError(f"holes {sorted(named)} were given {sorted(holes)}")
@@ -209,7 +224,7 @@ def sql(template: str, **holes: Hole) -> Sql:
 
 
 def raw(text: str) -> Sql:
-    """Text that a catalog produced (a type) or a user wrote as SQL (`ready_query`); never a name or a value."""
+    """Return text as it is: a type from the catalog, or SQL of a user (`ready_query`). Never a name or a value."""
     return Sql(text.replace("{", "{{").replace("}", "}}"))
 
 
@@ -218,7 +233,7 @@ def names(columns: Iterable[str]) -> list[Part]:
 
 
 def render(statement: Part, dialect: Dialect) -> str:
-    """The text that the server gets."""
+    """Return the text that the server gets. Raises ValueProblem for a NUL character."""
     match statement:
         case Name(parts):
             return ".".join(_without_nul(part, dialect.name(part)) for part in parts)
@@ -226,26 +241,26 @@ def render(statement: Part, dialect: Dialect) -> str:
             return _without_nul(str(value), dialect.literal(statement))
         case AsText(value, type_):
             return dialect.as_text(render(value, dialect), type_)
-        case Exactly(column, type_):
-            return dialect.exactly(render(column, dialect), type_)
-        case Same(one, other, type_):
-            return dialect.same(render(one, dialect), render(other, dialect), type_)
-        case Joined():
+        case ExactColumn(column, type_):
+            return dialect.exact(render(column, dialect), type_)
+        case SameValue(left, right, type_):
+            return dialect.same_value(render(left, dialect), render(right, dialect), type_)
+        case StageJoin():
             return _joined(statement, dialect)
-        case Keys(stage, columns):
+        case StagedKeys(stage, columns):
             named = [(render(column, dialect), type_) for column, type_ in columns]
-            return dialect.keys_of(render(stage, dialect), named)
-        case Locked(table, rows):
+            return dialect.staged_keys(render(stage, dialect), named)
+        case LockedRows(table, rows):
             where = "" if rows is None else f" WHERE {render(rows, dialect)}"
             return dialect.locked.format(table=render(table, dialect), where=where)
         case Checksum(columns):
             return dialect.checksum([(render(column, dialect), type_) for column, type_ in columns])
-        case Count(holds):
-            return dialect.count("*" if holds is None else f"CASE WHEN {render(holds, dialect)} THEN 1 END")
-        case Among(column, values):
+        case Count(condition):
+            return dialect.count("*" if condition is None else f"CASE WHEN {render(condition, dialect)} THEN 1 END")
+        case IsOneOf(column, values):
             for literal in values:
-                render(literal, dialect)  # refuses a NUL, which the dialect's own writing would let through
-            return dialect.among(render(column, dialect), values)
+                render(literal, dialect)  # raises for a NUL, which `is_one_of` would let through
+            return dialect.is_one_of(render(column, dialect), values)
         case First(query, rows):
             return dialect.first(render(query, dialect), rows)
         case Sql(template, holes):
@@ -253,7 +268,7 @@ def render(statement: Part, dialect: Dialect) -> str:
     raise TypeError(f"{type(statement).__name__} cannot stand in a statement")
 
 
-def _joined(joined: Joined, dialect: Dialect) -> str:
+def _joined(joined: StageJoin, dialect: Dialect) -> str:
     table, stage = render(joined.table, dialect), render(joined.stage, dialect)
     on = " AND ".join(render(same, dialect) for same in joined.on)
     pairs = [(render(column, dialect), render(value, dialect)) for column, value in joined.assigned]

@@ -1,1 +1,1 @@
-"""What is known: evidence, the ledger in the target, the lock."""
+"""What is known: state, the ledger in the target, the lock."""

@@ -15,23 +15,25 @@ table of a target is: from columns in words of no database.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tidegate.errors import ForeignTarget
+from tidegate.errors import ForeignTarget, Unsupported
 from tidegate.interfaces import Session
 from tidegate.model.columns import Column
-from tidegate.model.evidence import LedgerEntry
 from tidegate.model.scope import Scope
+from tidegate.model.state import LedgerEntry
+from tidegate.model.tokens import Remembered, Token, ledger_from_version_1
 from tidegate.model.types import Type
 from tidegate.sql.text import Dialect, First, Literal, Name, sql
 
-VERSION = 1
+VERSION = 2
+"""Version 1 kept tokens as plain text. `upgrade` rewrites such rows in place; until then they are read as they are."""
 
 
 def _column(name: str, holds: Type, *, nullable: bool = False) -> Column:
-    return Column(name, str(holds), holds.rests_as, nullable=nullable, holds=holds)
+    return Column(name, str(holds), holds.storage_type, nullable=nullable, logical_type=holds)
 
 
 _NAME, _VALUE, _LONG = Type("string", 300), Type("string", 400), Type("string")
@@ -82,7 +84,7 @@ class Ledger:
     def exists(self) -> bool:
         """Return whether all tables of the ledger are there: somebody may have dropped one of them."""
         names = {self.session.database.own_table(table) for table in _TABLES}
-        return names <= self.session.existing(sorted(names))
+        return names <= self.session.existing_tables(sorted(names))
 
     def create(self) -> None:
         """Create the tables that are missing. Idempotent. Two first runs at once are settled by the lock that the
@@ -90,7 +92,7 @@ class Ledger:
         database = self.session.database
         with self.session.transaction():
             self.session.lock_in_transaction("tidegate ledger")
-            there = self.session.existing([database.own_table(table) for table in _TABLES])
+            there = self.session.existing_tables([database.own_table(table) for table in _TABLES])
             for table, (key, columns) in _TABLES.items():
                 name = database.own_table(table)
                 if name not in there:
@@ -98,10 +100,12 @@ class Ledger:
                         self.session.execute(statement)
                 # Entries that are there without an owner may belong to another database: nobody claims them unasked.
                 if table == "target" and database.own_table("ledger") not in there and not self._owners():
-                    self._write_down(self.session.identities())
+                    self._write_down(self.session.known_identities())
 
-    def _owners(self) -> list[object]:
-        return [row[0] for row in self.session.query(sql("SELECT owner FROM {target}", target=self._of("target")))]
+    def _owners(self) -> dict[str, int]:
+        """Return the databases that this ledger was written for, each with the version that wrote it down."""
+        rows = self.session.query(sql("SELECT owner, version FROM {target}", target=self._of("target")))
+        return {str(owner): int(str(version)) for owner, version in rows}
 
     def _of(self, table: str) -> Name:
         return own(self.session, table)
@@ -121,18 +125,51 @@ class Ledger:
             )
 
     def require_own(self) -> None:
-        """Refuse a ledger that was written for another database: a restored or copied target."""
-        self._not_written_down()
+        """Raise ForeignTarget for a ledger of another database (a restored or copied target), Unsupported for a ledger
+        that a newer Tidegate wrote."""
+        self._unknown_identities(self._owners())
 
     def claim(self) -> None:
-        """Likewise, and write down by what else this database is known since."""
-        if self._not_written_down():
+        """Do what `require_own` does, upgrade a ledger of version 1, and write down new identities of this database."""
+        owners = self._owners()
+        if self._unknown_identities(owners) or min(owners.values()) < VERSION:
             with self.session.transaction():
                 self.session.lock_in_transaction("tidegate ledger")
-                self._write_down(self._not_written_down())
+                owners = self._owners()
+                if min(owners.values()) < VERSION:
+                    self._upgrade()
+                self._write_down(self._unknown_identities(owners))
 
-    def _not_written_down(self) -> list[str]:
-        owners, own = self._owners(), self.session.identities()
+    def _upgrade(self) -> None:
+        """Rewrite the tokens of version 1. Joins an open transaction, so a killed upgrade leaves version 1."""
+        rows = self.session.query(
+            sql("SELECT table_name, value_text, generation, newest FROM {ledger}", ledger=self._of("ledger"))
+        )
+        for table, value, generation, text in rows:
+            window = self._dialect.decode_key(str(value))
+            self.session.execute(
+                sql(
+                    "UPDATE {ledger} SET newest = {newest}\n"
+                    "WHERE table_name = {table} AND value_text = {value} AND generation = {generation}",
+                    ledger=self._of("ledger"),
+                    newest=Literal(_stored(ledger_from_version_1(None if text is None else str(text), window))),
+                    table=Literal(str(table)),
+                    value=Literal(str(value)),
+                    generation=Literal(int(str(generation))),
+                )
+            )
+        self.session.execute(
+            sql("UPDATE {target} SET version = {version}", target=self._of("target"), version=Literal(VERSION))
+        )
+
+    def _unknown_identities(self, owners: Mapping[str, int]) -> list[str]:
+        own = self.session.known_identities()
+        if max(owners.values(), default=VERSION) > VERSION:
+            raise Unsupported(
+                f"The ledger in this target is of version {max(owners.values())}; this Tidegate knows {VERSION}.",
+                "Nothing was read or written.",
+                "Use the newer version of Tidegate that wrote it.",
+            )
         if not {*own} & {*owners}:
             raise ForeignTarget(
                 "The ledger in this target was written for another database: the target was restored or copied.",
@@ -147,7 +184,7 @@ class Ledger:
         `locks` is off for whoever has taken the locks of its tables before."""
         for table in ("ledger", "target", *(("locks",) if locks else ())):
             self.session.execute(sql("DELETE FROM {table}", table=self._of(table)))
-        self._write_down(self.session.identities())
+        self._write_down(self.session.known_identities())
 
     # Entries
 
@@ -166,7 +203,8 @@ class Ledger:
                 table=Literal(table),
             )
         )
-        return {self._dialect.of_key(str(value)): _entry(*rest) for value, *rest in rows}
+        windows = [(self._dialect.decode_key(str(value)), rest) for value, *rest in rows]
+        return {window: _entry(window, *rest) for window, rest in windows}
 
     def newest(self, table: str, value: str) -> LedgerEntry | None:
         rows = self.session.query(
@@ -175,25 +213,25 @@ class Ledger:
                 "FROM {ledger} WHERE table_name = {table} AND value_text = {value} ORDER BY generation DESC",
                 ledger=self._of("ledger"),
                 table=Literal(table),
-                value=Literal(self._dialect.key(value)),
+                value=Literal(self._dialect.encode_key(value)),
             )
         )
-        return _entry(*rows[0]) if rows else None
+        return _entry(value, *rows[0]) if rows else None
 
     def record(self, table: str, value: str, entry: LedgerEntry) -> None:
         """Add an entry, with the server's time. Joins an open transaction; a second one of its generation fails."""
         values = [
             Literal(table),
-            Literal(self._dialect.key(value)),
+            Literal(self._dialect.encode_key(value)),
             Literal(entry.generation),
             Literal(entry.kind),
             Literal(entry.rows),
             Literal(entry.hash),
             Literal(json.dumps(entry.text_columns)),
-            Literal(entry.newest),
+            Literal(_stored(entry)),
             Literal(_columns_as_json(entry)),
             Literal(entry.columns_id),
-            Literal(entry.stamp),
+            Literal(entry.etag),
             Literal(entry.run),
             Literal(self.session.now()),
         ]
@@ -206,7 +244,7 @@ class Ledger:
             )
         )
 
-    def restamp(self, table: str, value: str, entry: LedgerEntry) -> None:
+    def update_etag(self, table: str, value: str, entry: LedgerEntry) -> None:
         """The same rows now rest in another file: remember its stamp, so that its footer need not be read again."""
         self.session.execute(
             sql(
@@ -214,12 +252,12 @@ class Ledger:
                 "SET stamp = {stamp}, newest = {newest}, columns = {columns}, columns_id = {columns_id}\n"
                 "WHERE table_name = {table} AND value_text = {value} AND generation = {generation}",
                 ledger=self._of("ledger"),
-                stamp=Literal(entry.stamp),
-                newest=Literal(entry.newest),
+                stamp=Literal(entry.etag),
+                newest=Literal(_stored(entry)),
                 columns=Literal(_columns_as_json(entry)),
                 columns_id=Literal(entry.columns_id),
                 table=Literal(table),
-                value=Literal(self._dialect.key(value)),
+                value=Literal(self._dialect.encode_key(value)),
                 generation=Literal(entry.generation),
             )
         )
@@ -275,6 +313,27 @@ class Ledger:
         return len(rows[keep:])
 
 
+def _stored(entry: LedgerEntry | Remembered) -> str:
+    """Return the token and what the target held after the load, as the column `newest` keeps them."""
+    return json.dumps(
+        {
+            "version": VERSION,
+            "token": entry.token and entry.token.to_dict(),
+            "target_rows": entry.target_rows,
+            "target_hash": entry.target_hash,
+        }
+    )
+
+
+def _remembered(text: str | None, window: str) -> Remembered:
+    """Return what `_stored` wrote, or what version 1 did."""
+    stored: dict[str, Any] = json.loads(text) if text is not None and text.startswith('{"version"') else {}
+    if not stored:
+        return ledger_from_version_1(text, window)
+    token = stored["token"]
+    return Remembered(token and Token.from_dict(token), stored["target_rows"], stored["target_hash"])
+
+
 def _columns_as_json(entry: LedgerEntry) -> str:
     """Each column with its type in the lake, in order; the names alone where the types are not known."""
     if not entry.storage_types:
@@ -283,21 +342,23 @@ def _columns_as_json(entry: LedgerEntry) -> str:
 
 
 def _entry(
-    generation: Any, kind: Any, rows: Any, hash_: Any, text_columns: Any, newest: Any, *rest: Any
+    window: str, generation: Any, kind: Any, rows: Any, hash_: Any, text_columns: Any, newest: Any, *rest: Any
 ) -> LedgerEntry:
-    columns, columns_id, stamp, run, at = rest
-    named = json.loads(columns)
+    columns, columns_id, etag, run, at = rest
+    named, remembered = json.loads(columns), _remembered(newest, window)
     return LedgerEntry(
         generation=generation,
         kind=kind,
         rows=rows,
         hash=hash_,
         text_columns=tuple(json.loads(text_columns)),
-        newest=newest,
         columns=tuple(named),
         columns_id=columns_id,
         storage_types=tuple(named.values()) if isinstance(named, dict) else (),
-        stamp=stamp,
+        token=remembered.token,
+        target_rows=remembered.target_rows,
+        target_hash=remembered.target_hash,
+        etag=etag,
         run=run,
         at=at,
     )

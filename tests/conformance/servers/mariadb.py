@@ -1,4 +1,4 @@
-"""MariaDB and MySQL servers to be had here, and for every type the values that are easy to lose."""
+"""Available MariaDB and MySQL servers, and for every type the values that are easily lost."""
 
 from __future__ import annotations
 

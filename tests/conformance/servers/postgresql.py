@@ -1,4 +1,4 @@
-"""PostgreSQL servers to be had here, and for every type the values that are easy to lose."""
+"""Available PostgreSQL servers, and for every type the values that are easily lost."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ STRINGS = (
     '"\n"',
     "\ufeff",
     "\ufeffmark in front",
-    "mark \ufeff inside",
+    "cursor \ufeff inside",
     "é ß ł ø",
     "e\u0301",
     "中文 한국어 عربى",
@@ -397,7 +397,7 @@ FAMILIES: dict[str, tuple[Sample, ...]] = {
         Sample("int4multirange", ("{}", "{[1,3),[5,7)}"), needs=14),
         Sample("tstzmultirange", ('{["2024-03-10 07:30:00+00","2024-03-10 08:30:00+00")}',), needs=14),
     ),
-    "networks and shapes": (
+    "networks and table_schemas": (
         Sample("inet", ("10.0.0.1", "10.0.0.1/8", "::1", "fe80::1/64")),
         Sample("cidr", ("10.0.0.0/8", "::/0")),
         Sample("macaddr", ("08:00:2b:01:02:03",)),

@@ -1,7 +1,7 @@
-"""A server that speaks TDS, where one is given, and for every type of SQL Server the values that are easy to lose.
+"""An available TDS server, and for every type of SQL Server the values that are easily lost.
 
-`TIDEGATE_TEST_SQLSERVER` names one in any form that Tidegate reads. A compatible server lacks some of what SQL Server
-has: what it lacks is found by asking it, and counted.
+`TIDEGATE_TEST_SQLSERVER` is its URL or connection string. A compatible server lacks some features of SQL Server: the
+tests query which ones, and count them.
 """
 
 from __future__ import annotations

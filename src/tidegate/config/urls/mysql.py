@@ -1,21 +1,21 @@
-"""MySQL and MariaDB, one kind: what their many drivers call things, in the few names that our adapter reads.
+"""Connection texts of MySQL and MariaDB: the options of their many drivers, translated to the few that we use.
 
     ssl_mode                    disabled, preferred, required, verify_ca or verify_identity
     ssl_ca, ssl_cert, ssl_key   the paths of PEM files
     connect_timeout             whole seconds, 1 or more
     read_timeout                likewise
     write_timeout               likewise
-    unix_socket                 the path of its file; it is the host as well, so that `protected` sees it
+    unix_socket                 the path of its file; it is also the host, so that `protected` applies to it
 
-An option that nobody named is left out, and the adapter chooses.
-What would change the place, the login or the characters and cannot be had here is refused by its name.
+Options that are not named get the defaults of `databases/mysql`. An option that would change the server, the login or
+the character set, and that Tidegate does not support, is refused by its name.
 """
 
 # Facts about the drivers that shape this file
 #  * Connector/J decodes every piece of its URL and reads `+` as a space; MariaDB Connector/J decodes nothing. Percent
-#    codes are decoded here for both, as in every URL; a `+` is what the driver at hand takes it for.
+#    codes are decoded here for both, as in every URL; a `+` means what it means to the driver.
 #  * SQLAlchemy with PyMySQL checks certificate and host name once `ssl_ca` is there; other drivers then check less.
-#    A check too many is loud, one too few is silent: here a CA alone means verify_identity.
+#    A missing check would go unnoticed: so here a CA alone means verify_identity.
 #  * `ssl_verify_cert` leaves the host name alone, except in MariaDB Connector/Python, where it is checked as well.
 #  * `useSSL=true` is `preferred` for Connector/J, and `verify-full` for MariaDB Connector/J.
 #  * Connector/J ignores useSSL, requireSSL and verifyServerCertificate where `sslMode` is given.
@@ -30,7 +30,7 @@ import re
 from collections.abc import Mapping
 
 from tidegate.config.secrets import Filled, refusal
-from tidegate.config.urls.splitting import Kind, Reading, unknown_option
+from tidegate.config.urls.url_parts import SplitUrl, UrlKind, unknown_option
 from tidegate.errors import TidegateError, Unsupported
 from tidegate.model.connection import is_socket
 
@@ -46,7 +46,7 @@ _JDBC_FLAGS = (
     "disablesslhostnameverification",
 )
 
-# Names in small letters, with `_` for `-`: MySQL's own clients write `ssl-mode`.
+# Names in lower case, with `_` for `-`: MySQL's own clients write `ssl-mode`.
 _URL_NAMES = {name: name for name in ("user", "password", "host", "port", *_OPTIONS, *_FLAGS)} | {
     "database": "dbname",
     "db": "dbname",
@@ -80,7 +80,7 @@ _TRUTHS |= dict.fromkeys(("false", "no", "off", "n", "f", "0"), "false")
 _LONGEST_TIMEOUT = 31_536_000
 _THIS_MACHINE = ("localhost", "127.0.0.1", "[::1]")
 
-# These tune a driver, or steer what our session fixes: time zone, sql_mode, transactions, how values are read.
+# These tune a driver, or set what our session sets itself (time zone, sql_mode, transactions): they are ignored.
 _URL_TUNING = re.compile(
     "use_unicode|binary_prefix|autocommit|compress|(allow_)?local_infile|max_allowed_packet|program_name|use_pure"
     "|buffered|raise_on_warnings|get_warnings|consume_results|pool_(name|size|reset_session|reset_connection)"
@@ -120,32 +120,32 @@ _WORDS = re.compile(
 
 
 def word_of_mysql(parts: Mapping[str, str]) -> str:
-    """What shows that pairs were meant for MySQL: a name, or its port. Empty where nothing does."""
+    """Return the name or the port that shows that a `key=value` text is meant for MySQL, or an empty text."""
     port = f"port={MYSQL.port}" if parts.get("port") == str(MYSQL.port) else ""
     return next(filter(_WORDS.fullmatch, parts), port)
 
 
-def _parts_of_url(url: re.Match[str], reading: Reading, filled: Filled) -> dict[str, str]:
+def _parts_of_url(url: re.Match[str], split: SplitUrl, filled: Filled) -> dict[str, str]:
     jdbc = url["scheme"].lower() if url["jdbc"] else ""
     plus_before_query, plus_in_query = {"": ("+", " "), "mysql": (" ", " "), "mariadb": ("+", "+")}[jdbc]
-    said = reading.parts(filled, plus_before_query)
-    if "(" in said["host"] and not is_socket(said["host"]):
-        raise refusal("describes its host in parentheses.", f"Write {MYSQL.shape}.", Unsupported)
-    for name, text in reading.query(filled, plus_in_query):
+    settings = split.parts(filled, plus_before_query)
+    if "(" in settings["host"] and not is_socket(settings["host"]):
+        raise refusal("describes its host in parentheses.", f"Write {MYSQL.example}.", Unsupported)
+    for name, text in split.query(filled, plus_in_query):
         option = _name_of_jdbc(name) if jdbc else _name_of_url(name)
         value = _checked(option, name, text, bool(jdbc)) if option and text else ""
         if value:
-            said[option] = value
-    if (url["driver"] or "").lower() == "mariadbconnector" and said.get("ssl_verify_cert") == "true":
-        said.setdefault("ssl_verify_identity", "true")
-    said["ssl_mode"] = said.get("ssl_mode") or _mode(said, jdbc)
-    said |= _socket(said)
+            settings[option] = value
+    if (url["driver"] or "").lower() == "mariadbconnector" and settings.get("ssl_verify_cert") == "true":
+        settings.setdefault("ssl_verify_identity", "true")
+    settings["ssl_mode"] = settings.get("ssl_mode") or _mode(settings, jdbc)
+    settings |= _socket(settings)
     names = ("user", "password", "host", "port", "dbname")
-    return {name: said[name] for name in names} | {name: said[name] for name in _OPTIONS if said.get(name)}
+    return {name: settings[name] for name in names} | {name: settings[name] for name in _OPTIONS if settings.get(name)}
 
 
 def _name_of_url(name: str) -> str:
-    """Our name for it; empty when it is left aside."""
+    """Return our name of an option; empty if it is ignored. Raises Unsupported for unknown options."""
     plain = name.lower().replace("-", "_")
     if plain in _URL_NAMES or _URL_TUNING.fullmatch(plain):
         return _URL_NAMES.get(plain, "")
@@ -153,11 +153,11 @@ def _name_of_url(name: str) -> str:
 
 
 def _name_of_jdbc(name: str) -> str:
-    """Our name for it; empty when it is left aside. MariaDB Connector/J does not look at capitals."""
+    """Return our name of a JDBC option; empty if it is ignored. MariaDB Connector/J ignores case."""
     plain = name.lower()
     if plain in _JDBC_NAMES or _JDBC_TUNING.fullmatch(plain):
         return _JDBC_NAMES.get(plain, "")
-    written = f"write {MYSQL.shape}?name=value"
+    written = f"write {MYSQL.example}?name=value"
     if _JAVA_STORES.fullmatch(plain):
         raise unknown_option("JDBC option", name, f"Export PEM files, and {written} with ssl_ca, ssl_cert and ssl_key.")
     remedy = f"Take it out, or {written} with one of {', '.join(_OPTIONS)}."
@@ -165,7 +165,7 @@ def _name_of_jdbc(name: str) -> str:
 
 
 def _checked(option: str, name: str, text: str, jdbc: bool) -> str:
-    """The value in our words; empty when it says nothing. Errors speak of `name`."""
+    """Return the value in our words; empty if it changes nothing. Errors show `name`."""
     if option == "charset":
         return _without_charset(name, text.lower(), jdbc)
     if option == "ssl_mode":
@@ -187,12 +187,12 @@ def _checked(option: str, name: str, text: str, jdbc: bool) -> str:
 def _without_charset(name: str, text: str, jdbc: bool) -> str:
     if not re.fullmatch("utf8mb4(_.*)?" + ("|utf-?8|null" if jdbc else ""), text):
         happened = f"has a `{name}` other than utf8mb4, in which characters would be lost."
-        raise refusal(happened, "Take it out: Tidegate speaks utf8mb4.", Unsupported)
+        raise refusal(happened, "Take it out: Tidegate uses utf8mb4.", Unsupported)
     return ""
 
 
 def _seconds(name: str, text: str, jdbc: bool) -> str:
-    """Whole seconds, rounded up from the milliseconds of JDBC; empty for zero, which is no limit."""
+    """Return whole seconds, rounded up from JDBC's milliseconds; empty for zero, which means no limit."""
     seconds = -1
     if re.fullmatch("[0-9]{1,12}", text):
         seconds = -(-int(text) // 1000) if jdbc else int(text)
@@ -206,34 +206,34 @@ def _wrong(name: str, what: str) -> TidegateError:
     return refusal(f"has a `{name}` that is {what}.", "Correct the value, or take it out.")
 
 
-def _mode(said: Mapping[str, str], jdbc: str) -> str:
-    """What the drivers' older flags come to. Empty where nobody spoke of encryption."""
-    mode = _mode_of_jdbc_flags(said, jdbc) if jdbc else _mode_of_flags(said)
-    if mode or not any(name in said for name in _FILES):
+def _mode(settings: Mapping[str, str], jdbc: str) -> str:
+    """Return the `ssl_mode` that the drivers' older flags mean; empty if no flag is about encryption."""
+    mode = _mode_of_jdbc_flags(settings, jdbc) if jdbc else _mode_of_flags(settings)
+    if mode or not any(name in settings for name in _FILES):
         return mode
-    # Whoever names a CA wants it asked; a certificate of one's own is sent over TLS only.
-    if "ssl_ca" not in said or said.get("ssl_verify_cert") == "false":
+    # A CA is named in order to be checked. A client certificate needs TLS.
+    if "ssl_ca" not in settings or settings.get("ssl_verify_cert") == "false":
         return "required"
-    lenient = "false" in (said.get("ssl_check_hostname"), said.get("ssl_verify_identity"))
+    lenient = "false" in (settings.get("ssl_check_hostname"), settings.get("ssl_verify_identity"))
     return "verify_ca" if lenient else "verify_identity"
 
 
-def _mode_of_flags(said: Mapping[str, str]) -> str:
-    is_on = {name: said.get(name) == "true" for name in _FLAGS}
+def _mode_of_flags(settings: Mapping[str, str]) -> str:
+    is_on = {name: settings.get(name) == "true" for name in _FLAGS}
     if is_on["ssl_disabled"]:
         return "disabled"
     if is_on["ssl_verify_identity"] or is_on["ssl_check_hostname"]:
         return "verify_identity"
     if is_on["ssl_verify_cert"]:
         return "verify_ca"
-    if "ssl" in said and "ssl_ca" not in said:
+    if "ssl" in settings and "ssl_ca" not in settings:
         return "required" if is_on["ssl"] else "disabled"
     return ""
 
 
-def _mode_of_jdbc_flags(said: Mapping[str, str], jdbc: str) -> str:
-    is_on = {name: said.get(name) == "true" for name in _JDBC_FLAGS}
-    if said.get("usessl") == "false":
+def _mode_of_jdbc_flags(settings: Mapping[str, str], jdbc: str) -> str:
+    is_on = {name: settings.get(name) == "true" for name in _JDBC_FLAGS}
+    if settings.get("usessl") == "false":
         return "disabled"
     if is_on["verifyservercertificate"]:
         return "verify_ca"
@@ -248,16 +248,16 @@ def _mode_of_jdbc_flags(said: Mapping[str, str], jdbc: str) -> str:
     return "verify_ca" if is_on["disablesslhostnameverification"] else "verify_identity"
 
 
-def _socket(said: Mapping[str, str]) -> dict[str, str]:
-    """Host, port and option of a Unix socket; nothing where there is none. It says no port: a given one is dropped."""
-    host, socket = said["host"], said.get("unix_socket", "")
+def _socket(settings: Mapping[str, str]) -> dict[str, str]:
+    """Return host, port and option of a Unix socket, or nothing without one. A socket has no port."""
+    host, socket = settings["host"], settings.get("unix_socket", "")
     if socket and host not in ("", socket, *_THIS_MACHINE):
         happened = "names both a host and a Unix socket."
-        raise refusal(happened, f"Keep one of them: {MYSQL.shape}, or mysql://user@/database?unix_socket=/path.")
+        raise refusal(happened, f"Keep one of them: {MYSQL.example}, or mysql://user@/database?unix_socket=/path.")
     socket = socket or (host if is_socket(host) else "")
     if socket and not socket.startswith("/"):
         raise refusal("has a Unix socket that is not an absolute path.", "Write the path of its file, from `/` on.")
     return {"host": socket, "port": "", "unix_socket": socket} if socket else {}
 
 
-MYSQL = Kind("mysql", 3306, _parts_of_url)
+MYSQL = UrlKind("mysql", 3306, _parts_of_url)

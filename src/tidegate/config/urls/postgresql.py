@@ -1,15 +1,15 @@
-"""PostgreSQL: the options of libpq under their own names, and what those of pgjdbc are called in libpq."""
+"""Connection texts of PostgreSQL: libpq's options under their own names, pgjdbc's options as libpq's."""
 
 from __future__ import annotations
 
 import re
 
 from tidegate.config.secrets import Filled
-from tidegate.config.urls.splitting import Kind, Reading, unknown_option
+from tidegate.config.urls.url_parts import SplitUrl, UrlKind, unknown_option
 
 _PAIR = re.compile(r"\s*(\w+)\s*=\s*(?:'((?:[^'\\]|\\.)*)'|((?:[^\s'\\]|\\.)(?:[^\s\\]|\\.)*)?)\s*", re.S)
 
-# pgjdbc's names, and libpq's. https://jdbc.postgresql.org/documentation/use/
+# pgjdbc's names and libpq's. https://jdbc.postgresql.org/documentation/use/
 _JDBC_NAMES = {
     "connectTimeout": "connect_timeout",
     "ApplicationName": "application_name",
@@ -19,7 +19,7 @@ _JDBC_NAMES = {
     "kerberosServerName": "krbsrvname",
 }
 _SAME_NAMES = {"user", "password", "sslmode", "sslcert", "sslkey", "sslrootcert", "sslpassword", "options"}
-# These tune that driver, and change neither the place nor the rows.
+# These tune pgjdbc, and change neither the server nor the rows: they are ignored.
 _JDBC_TUNING = re.compile(
     "reWriteBatchedInserts|prepareThreshold|preparedStatementCache.*|defaultRowFetchSize|adaptiveFetch"
     "|autosave|binaryTransfer.*|logger.*|logUnclosedConnections|stringtype|socketTimeout|loginTimeout|tcp.*"
@@ -28,7 +28,7 @@ _JDBC_TUNING = re.compile(
 
 
 def parts_of_pairs(filled: Filled) -> dict[str, str] | None:
-    """What a `key=value` string says, as libpq reads it; None where it cannot be read."""
+    """Return the parts of a `key=value` string as libpq reads it; None if it cannot be read."""
     parts: dict[str, str] = {}
     position = 0
     while position < len(filled.text):
@@ -40,17 +40,17 @@ def parts_of_pairs(filled: Filled) -> dict[str, str] | None:
     return _with_sslmode(parts)
 
 
-def _parts_of_url(url: re.Match[str], reading: Reading, filled: Filled) -> dict[str, str]:
+def _parts_of_url(url: re.Match[str], split: SplitUrl, filled: Filled) -> dict[str, str]:
     if url["jdbc"]:
-        return _with_sslmode(_parts_of_jdbc(reading, filled))
-    # SQLAlchemy reads a `+` in a query as a space, libpq does not: a driver's name tells whose URL this is.
+        return _with_sslmode(_parts_of_jdbc(split, filled))
+    # SQLAlchemy reads a `+` in a query as a space, libpq does not. A URL with a driver is SQLAlchemy's.
     plus = " " if url["driver"] else "+"
-    return _with_sslmode(reading.parts(filled) | dict(reading.query(filled, plus)))
+    return _with_sslmode(split.parts(filled) | dict(split.query(filled, plus)))
 
 
-def _parts_of_jdbc(reading: Reading, filled: Filled) -> dict[str, str]:
-    parts = reading.parts(filled)
-    for name, text in reading.query(filled, plus=" "):
+def _parts_of_jdbc(split: SplitUrl, filled: Filled) -> dict[str, str]:
+    parts = split.parts(filled)
+    for name, text in split.query(filled, plus=" "):
         if _JDBC_TUNING.fullmatch(name):
             continue
         for option, value in _option_of_jdbc(name, text).items():
@@ -65,9 +65,9 @@ def _option_of_jdbc(name: str, value: str) -> dict[str, str]:
     if name == "currentSchema":
         return {"options": "-csearch_path=" + re.sub(r"([\\\s])", r"\\\1", value)}
     if name == "ssl":
-        # pgjdbc checks certificate and host name here; libpq's own `ssl=true` checks neither.
+        # pgjdbc checks certificate and host name; libpq's `ssl=true` checks neither.
         return {"ssl": "verify-full"} if value in ("", "true") else {}
-    remedy = f"Take it out, or write {POSTGRESQL.shape}?name=value with libpq's name for it."
+    remedy = f"Take it out, or write {POSTGRESQL.example}?name=value with libpq's name for it."
     raise unknown_option("JDBC option", name, remedy)
 
 
@@ -78,4 +78,4 @@ def _with_sslmode(parts: dict[str, str]) -> dict[str, str]:
     return parts
 
 
-POSTGRESQL = Kind("postgresql", 5432, _parts_of_url)
+POSTGRESQL = UrlKind("postgresql", 5432, _parts_of_url)

@@ -1,13 +1,13 @@
-"""SQL Server: ODBC, ADO.NET and JDBC strings and SQLAlchemy URLs, in the few names that our adapter reads.
+"""Connection texts of SQL Server: ODBC, ADO.NET and JDBC strings and SQLAlchemy URLs, translated to our options.
 
-    instance                    a named instance whose port nobody named: the port is 0 then, and else 1433
+    instance                    a named instance without a port: the port is then 0, otherwise 1433
     encrypt                     mandatory, optional or strict
     trust_server_certificate    yes or no; likewise multi_subnet_failover
     hostname_in_certificate     the name that the server's certificate is for
     server_certificate          the path of a copy of it
     authentication              windows (which is Kerberos), or a mode of Entra: ActiveDirectoryPassword,
                                 ActiveDirectoryServicePrincipal, ActiveDirectoryMSI, ActiveDirectoryDefault or
-                                ActiveDirectoryIntegrated; nothing is a login of the server's own
+                                ActiveDirectoryIntegrated; empty is a SQL Server login
     application_intent          ReadOnly or ReadWrite
     login_timeout               whole seconds, 1 or more; likewise query_timeout
     lock_timeout                milliseconds; 0 does not wait
@@ -15,21 +15,21 @@
     connect_retry_count         0 or more; connect_retry_interval is in seconds
     server_spn, keytab          what Kerberos needs
 
-An option that nobody named is left out, and the adapter chooses. The client id of a managed identity is the user.
-What would change the place, the login or the text and cannot be had here is refused by its name.
+Options that are not named get the defaults of `databases/sqlserver`. The client id of a managed identity is the user.
+An option that would change the server, the login or the texts, and that Tidegate does not support, is refused by name.
 """
 
 # Facts about the drivers that shape this file
-#  * ODBC and JDBC quote a value by {braces}, a `}` inside twice, and a quotation mark is a character of the value.
-#    ADO.NET quotes by " or ', that mark inside twice, and a brace is a character. `Driver` is a word of ODBC only;
+#  * ODBC and JDBC quote a value by {braces}, a `}` inside is doubled, and a quotation mark is a plain character.
+#    ADO.NET quotes by " or ', which is doubled inside, and a brace is a plain character. `Driver` is ODBC's only;
 #    `Password`, `User ID`, `Data Source` and `Initial Catalog` are not ODBC's. A string with none of them may be
 #    either, and both ways to quote count. `Provider` is OLE DB's, which quotes as ADO.NET does.
 #  * The port follows a comma, in a URL and for JDBC a colon. Beside a port, all drivers ignore the instance.
-#  * JDBC and SqlClient refuse or overrule what is given twice, each in its way: here it must be the same.
-#  * ODBC 17 encrypts only when asked, ODBC 18 and the others always. What is not said is not decided here.
+#  * JDBC and SqlClient handle an option that is given twice differently: here both values must be equal.
+#  * ODBC 17 encrypts only if asked, ODBC 18 and the others always. Without an option the driver's default applies.
 #  * SQLAlchemy reads `odbc_connect` as the whole ODBC string, decoded once. pymssql's `timeout` is that of a query.
-#  * pyodbc without a user logs in as the process, in silence. Here that must be said.
-#  * MySQL and PostgreSQL have ADO.NET strings with the same words; their port, or an ODBC driver's name, tells.
+#  * pyodbc without a user logs in as the user of the process. Here that must be written down.
+#  * MySQL and PostgreSQL have ADO.NET strings with the same words; the port or an ODBC driver's name tells them apart.
 #  https://learn.microsoft.com/sql/connect/odbc/dsn-connection-string-attribute
 #  https://learn.microsoft.com/sql/connect/ado-net/connection-options
 #  https://learn.microsoft.com/sql/connect/jdbc/building-the-connection-url
@@ -40,18 +40,18 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from urllib.parse import unquote_plus
 
-from tidegate.config.secrets import MARK, Filled, refusal
-from tidegate.config.urls.splitting import Kind, Reading, decoded, unknown_option
+from tidegate.config.secrets import PLACEHOLDER, Filled, refusal
+from tidegate.config.urls.url_parts import SplitUrl, UrlKind, decoded, unknown_option
 from tidegate.errors import TidegateError, Unsupported
 
-_PLACE_AND_LOGIN = ("host", "port", "dbname", "user", "password")
+_SERVER_AND_LOGIN = ("host", "port", "dbname", "user", "password")
 _OPTIONS = (
     *("instance", "encrypt", "trust_server_certificate", "hostname_in_certificate", "server_certificate"),
     *("authentication", "application_intent", "multi_subnet_failover", "login_timeout", "query_timeout"),
     *("lock_timeout", "packet_size", "server_spn", "connect_retry_count", "connect_retry_interval"),
     "keytab",
 )
-# In small letters, without blanks and lines: `User ID`, `Trusted_Connection`, `trustServerCertificate`.
+# In lower case, without blanks and underscores: `User ID`, `Trusted_Connection`, `trustServerCertificate`.
 _NAMES = {name.replace("_", ""): name for name in _OPTIONS} | {
     **dict.fromkeys(("server", "servername", "datasource", "addr", "address", "networkaddress"), "server"),
     **dict.fromkeys(("port", "portnumber"), "port"),
@@ -84,8 +84,8 @@ _WORDS: dict[str, dict[str, str]] = {
         **dict.fromkeys(("sqlpassword", "notspecified"), ""),
     },
 }
-_MODES_OF_PERSONS = ("ActiveDirectoryInteractive", "ActiveDirectoryDeviceCode", "ActiveDirectoryDeviceCodeFlow")
-_MODES_OF_OTHERS = ("ActiveDirectoryServicePrincipalCertificate", "ActiveDirectoryWorkloadIdentity")
+_INTERACTIVE_MODES = ("ActiveDirectoryInteractive", "ActiveDirectoryDeviceCode", "ActiveDirectoryDeviceCodeFlow")
+_UNSUPPORTED_MODES = ("ActiveDirectoryServicePrincipalCertificate", "ActiveDirectoryWorkloadIdentity")
 _YEAR = 31_536_000
 _LIMITS = {
     "login_timeout": (1, _YEAR),
@@ -96,7 +96,7 @@ _LIMITS = {
     "connect_retry_interval": (1, 60),
 }
 
-# `name=value`: these tune a driver, or steer what our session fixes, or say what is so anyway.
+# `name=value`: these tune a driver, set what our session sets itself, or state a default. They are ignored.
 _HARMLESS = re.compile(
     "(driver|provider|app|appname|applicationname|description|workstationid|wsid|persistsecurityinfo|autocommit|ansi"
     # pools and sockets
@@ -115,15 +115,18 @@ _HARMLESS = re.compile(
     re.DOTALL,
 )
 _REFUSED = (
-    ("(file)?dsn", "Write out what it stands for: server, database and login."),
+    ("(file)?dsn", "Write server, database and login instead."),
     ("(current)?language", "Take it out: Tidegate chooses the language of its sessions."),
     ("trust(store|manager).*", "Use hostname_in_certificate, server_certificate or the system's store of authorities."),
     ("accesstoken.*", f"Let the driver ask for it: authentication={_SERVICE}, {_IDENTITY} or {_DEFAULT}."),
     ("failover.*", "Name one server, or the listener of its availability group."),
     ("client(certificate|key).*", f"Use authentication={_SERVICE} with a client id and its secret."),
-    ("authenticationscheme|domain(name)?", "Use Kerberos, which Trusted_Connection=yes stands for, or a login."),
+    ("authenticationscheme|domain(name)?", "Use Kerberos, which Trusted_Connection=yes means, or a login."),
     ("principal", "Take it out: Kerberos logs in as the first principal of the keytab."),
-    ("columnencryption.*|key(store|vault).*|enclave.*|attestation.*", "Columns that are always encrypted stay so."),
+    (
+        "columnencryption.*|key(store|vault).*|enclave.*|attestation.*",
+        "Take it out: Tidegate cannot decrypt Always Encrypted columns.",
+    ),
     ("net(work(library)?)?|contextconnection", "Take it out: Tidegate connects by TCP."),
     ("attachdbfilename|extendedproperties|initialfilename|userinstance", "Name the database of a server."),
 )
@@ -147,7 +150,7 @@ _WORD_OF_OTHERS = re.compile(r"\A(?:host|hostaddr|dbname)\s*=|;\s*port\s*=\s*(?:
 
 
 def is_of_sqlserver(text: str) -> bool:
-    """Whether this is an ODBC or ADO.NET string for SQL Server. libpq's pairs have blanks between them, and `host`."""
+    """Return whether this is an ODBC or ADO.NET string for SQL Server. libpq's strings have blanks, and `host`."""
     if ";" not in text or not _SERVER_IN_PAIRS.search(text) or _WORD_OF_OTHERS.search(text):
         return False
     driver = _DRIVER_IN_PAIRS.search(text)
@@ -155,20 +158,20 @@ def is_of_sqlserver(text: str) -> bool:
 
 
 def parts_of_odbc(filled: Filled) -> dict[str, str]:
-    """What an ODBC or ADO.NET string says."""
+    """Return the parts of an ODBC or ADO.NET string."""
     return _parts(_pairs(filled, _quotes_of(filled.text)))
 
 
 def parts_of_sqlserver_jdbc(rest: str, filled: Filled) -> dict[str, str]:
-    """What follows `jdbc:sqlserver://` says. This driver decodes no percent codes."""
+    """Return the parts of the text after `jdbc:sqlserver://`. This driver decodes no percent codes."""
     server, _, properties = rest.partition(";")
     return _parts([("server", filled.put_in(server)), *_pairs(Filled(properties, filled.values), "{")])
 
 
-def _parts_of_url(url: re.Match[str], reading: Reading, filled: Filled) -> dict[str, str]:
-    before = reading.parts(filled)
+def _parts_of_url(url: re.Match[str], split: SplitUrl, filled: Filled) -> dict[str, str]:
+    before = split.parts(filled)
     pairs = [("server", before.pop("host")), ("database", before.pop("dbname")), *before.items()]
-    for pair in filter(None, (reading.right["query"] or "").split("&")):
+    for pair in filter(None, (split.right["query"] or "").split("&")):
         name, _, text = pair.partition("=")
         if name.lower() == "odbc_connect":
             pairs += _pairs_of_odbc_connect(text, filled)
@@ -180,8 +183,10 @@ def _parts_of_url(url: re.Match[str], reading: Reading, filled: Filled) -> dict[
 
 
 def _pairs_of_odbc_connect(text: str, filled: Filled) -> Iterable[tuple[str, str]]:
-    """Decoded around its variables, whose values may hold a `;`; one that begins with a variable is that as it is."""
-    pieces = enumerate(re.split(f"({MARK})", text))
+    """Yield the pairs of `odbc_connect`. Values of variables are not decoded and may hold a `;`.
+
+    A text that starts with a variable is used as it is."""
+    pieces = enumerate(re.split(f"({PLACEHOLDER})", text))
     odbc = Filled("".join(piece if at % 2 else decoded(piece, filled, " ") for at, piece in pieces), filled.values)
     if odbc.text.startswith("\x00"):
         odbc = Filled(odbc.whole())
@@ -196,15 +201,15 @@ def _quotes_of(text: str) -> str:
 
 
 def _pairs(filled: Filled, quotes: str) -> Iterator[tuple[str, str]]:
-    """Names and values; `quotes` are the characters with which a quoted value may begin."""
+    """Yield names and values. `quotes` are the characters that can start a quoted value."""
     quoted = "".join(f"{_QUOTED[quote]}|" for quote in quotes)
     pair = re.compile(rf"(?P<name>[^=;]+?)\s*=\s*(?P<value>{quoted}(?![\s{re.escape(quotes)}])[^;]*?)\s*(?:;[\s;]*|\Z)")
     text, position, after_raw_password = filled.text.strip(" \t\r\n;"), 0, False
     while position < len(text):
         found = pair.match(text, position)
-        # What follows a raw password may be the rest of it, if that has a `;`: such a name must not be shown.
+        # The text after an unquoted password may be the rest of it, if it has a `;`: so its name must not be shown.
         if found is None or (after_raw_password and not _is_known(found["name"], found["value"])):
-            remedy = "Write name=value pairs with `;` between them; a value that holds a `;` in {braces}"
+            remedy = "Write name=value pairs with `;` between them, and a value that holds a `;` in {braces}"
             raise refusal("is not a connection that Tidegate can read.", f'{remedy}, for ADO.NET in "quotes".')
         name, value, position = found["name"], found["value"], found.end()
         if value and value[0] in quotes:
@@ -213,34 +218,36 @@ def _pairs(filled: Filled, quotes: str) -> Iterator[tuple[str, str]]:
             after_raw_password = False
         else:
             yield name, filled.put_in(value)
-            after_raw_password = _NAMES.get(_plain(name)) == "password" and not re.fullmatch(MARK, value)
+            after_raw_password = _NAMES.get(_plain(name)) == "password" and not re.fullmatch(PLACEHOLDER, value)
 
 
 def _parts(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    said: dict[str, str] = {}
+    settings: dict[str, str] = {}
     for name, text in pairs:
         for option, value in _meaning(name, text).items():
-            if value and said.setdefault(option, value) != value:
-                raise refusal(f"has two values for `{name}`, or for what is another name of it.", "Keep one of them.")
-    if "port" in said:
-        said.pop("instance", "")
-    _check_login(said)
-    options = {name: said[name] for name in _OPTIONS if name in said}
-    return {name: said.get(name, "") for name in _PLACE_AND_LOGIN} | options
+            if value and settings.setdefault(option, value) != value:
+                raise refusal(
+                    f"has two values for `{name}` or for another name of the same option.", "Keep one of them."
+                )
+    if "port" in settings:
+        settings.pop("instance", "")
+    _check_login(settings)
+    options = {name: settings[name] for name in _OPTIONS if name in settings}
+    return {name: settings.get(name, "") for name in _SERVER_AND_LOGIN} | options
 
 
-def _check_login(said: Mapping[str, str]) -> None:
-    mode = said.get("authentication", "")
-    if mode == "windows" and ("user" in said or "password" in said):
-        happened = "asks for the login of Windows, and has a user or a password as well."
+def _check_login(settings: Mapping[str, str]) -> None:
+    mode = settings.get("authentication", "")
+    if mode == "windows" and ("user" in settings or "password" in settings):
+        happened = "asks for a Windows login, but has a user or a password."
         raise refusal(happened, "Keep one of them: Trusted_Connection=yes, or user and password.")
-    if "user" not in said and mode not in _WITHOUT_USER:
+    if "user" not in settings and mode not in _WITHOUT_USER:
         without = f"Trusted_Connection=yes, or authentication={_IDENTITY} or {_DEFAULT}"
-        raise refusal("has no login.", f"Add a user: {SQLSERVER.shape}. To log in without one, say how: {without}.")
+        raise refusal("has no login.", f"Add a user: {SQLSERVER.example}. To log in without a user, use {without}.")
 
 
 def _meaning(name: str, text: str) -> dict[str, str]:
-    """What one pair says, in our names; an empty value says nothing."""
+    """Return the meaning of one pair under our names. An empty value means nothing."""
     if _is_harmless(name, text):
         return {}
     option = _NAMES.get(_plain(name))
@@ -273,7 +280,9 @@ def _place(text: str) -> dict[str, str]:
     remedy = r"Write host, host,port or host\instance; in a URL host:port or host%5Cinstance, and [ ] around IPv6."
     other = _NOT_TCP.match(text)
     if other:
-        happened = f"names its server by `{other[0].lower()}`, which is not TCP and which this version does not take."
+        happened = (
+            f"names its server by `{other[0].lower()}`, which is not TCP and which this version does not support."
+        )
         raise refusal(happened, remedy, Unsupported)
     place = _PLACE.fullmatch(text)
     if place is None:
@@ -283,7 +292,7 @@ def _place(text: str) -> dict[str, str]:
 
 
 def _checked(option: str, name: str, text: str) -> str:
-    """The value in our words; empty when it says nothing. Errors speak of `name`."""
+    """Return the value in our words; empty if it changes nothing. Errors show `name`."""
     if option in _WORDS:
         return _word(option, name, _plain(text))
     if option in _LIMITS:
@@ -297,10 +306,10 @@ def _checked(option: str, name: str, text: str) -> str:
 
 def _word(option: str, name: str, word: str) -> str:
     words = _WORDS[option]
-    for mode in _MODES_OF_PERSONS + _MODES_OF_OTHERS:
+    for mode in _INTERACTIVE_MODES + _UNSUPPORTED_MODES:
         if option == "authentication" and word == mode.lower():
-            for_persons = "a job cannot use: somebody would have to answer"
-            reason = for_persons if mode in _MODES_OF_PERSONS else "the driver does not have"
+            interactive = "a job cannot use: it asks a person"
+            reason = interactive if mode in _INTERACTIVE_MODES else "the driver does not have"
             remedy = f"Use {_SERVICE}, {_IDENTITY} or {_DEFAULT}."
             raise refusal(f"asks for {mode}, which {reason}.", remedy, Unsupported)
     if word not in words:
@@ -309,7 +318,7 @@ def _word(option: str, name: str, word: str) -> str:
 
 
 def _number(name: str, text: str, least: int, most: int) -> str:
-    """A whole number. Empty for -1, and for a 0 below the least: both leave it to the driver."""
+    """Return a whole number; empty for -1, and for 0 below `least`: both mean the driver's default."""
     if text == "-1" or (least and re.fullmatch("0+", text)):
         return ""
     if not re.fullmatch("[0-9]{1,12}", text) or not least <= int(text) <= most:
@@ -321,4 +330,4 @@ def _wrong(name: str, what: str) -> TidegateError:
     return refusal(f"has a `{name}` that is {what}.", "Correct the value, or take it out.")
 
 
-SQLSERVER = Kind("sqlserver", 1433, _parts_of_url)
+SQLSERVER = UrlKind("sqlserver", 1433, _parts_of_url)

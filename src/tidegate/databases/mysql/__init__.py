@@ -1,8 +1,8 @@
 """MySQL 8 and MariaDB 10.6 and later, as source and as target.
 
-Rows leave as the server's own text protocol and arrive by LOAD DATA LOCAL, or where a server forbids that by INSERT.
-Each task reads in a consistent transaction of its own, and a load streams inside the transaction that writes its ledger
-row. Tables of engines without transactions can be read, but not be written to.
+Rows are read by the server's text protocol and written by LOAD DATA LOCAL, or by INSERT if the server forbids that.
+Each task reads in a consistent transaction of its own. A load streams its rows inside the transaction that writes the
+ledger row. Tables of engines without transactions can be a source, but no target.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from typing import Any
 from tidegate.databases.mysql import types
 from tidegate.databases.mysql.dialect import DIALECT
 from tidegate.databases.mysql.statements import create_stage
-from tidegate.interfaces import Database, Session
+from tidegate.interfaces import Capabilities, Database, Session
 from tidegate.model.columns import Column
 from tidegate.model.connection import Connection
 from tidegate.model.names import TableName
-from tidegate.model.values import Kind
+from tidegate.model.values import ValueKind
 from tidegate.sql.text import Literal, Name, Part, Sql, names, raw, sql
 
 LONGEST_KEY = 3072
 LONGEST_ROW = 65_535
 WIDEST_PAGE = 8126
-"""What a row may take of a page of the usual size, at most."""
-_AROUND = 20
-_OUTSIDE = 40
-"""What a value takes of it that may stand elsewhere: one that can be longer than 255 bytes."""
+"""The most bytes of a row that can lie in a page of the default size."""
+_OVERHEAD = 20
+_OFF_PAGE = 40
+"""The bytes in the page of a value that InnoDB may store off-page: one that can be longer than 255 bytes."""
 LONGEST_NAME = 64
 _PREFIX = 191
 _TIMEOUTS = ("connect_timeout", "read_timeout", "write_timeout")
@@ -43,14 +43,27 @@ class Mysql(Database):
 
     kind = "mysql"
     label = "MySQL"
-    features = frozenset()
+    capabilities = Capabilities(
+        transactional_ddl=False,  # DDL commits the open transaction
+        enforced_keys=True,
+        session_locks=True,
+        streams_into_transaction=True,
+        exported_snapshots=False,
+        read_only_sessions=True,
+        native_partitions=True,
+        row_versions=False,
+        bulk_from_files=False,
+        schemas_are_databases=True,
+        updates_identity=True,
+        surrogate_keys=True,
+        alters_columns=True,
+    )
     dialect = DIALECT
-    schemas_are_databases = True
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
         self._collation = "utf8mb4_bin"
-        """Of the tables that we create; the first session says which one of this server tells all texts apart."""
+        """The exact collation of this server, for the tables that we create. The first session finds it out."""
 
     def connect(self, purpose: str, *, read_only: bool = False, query_timeout: float | None = None) -> Session:
         from tidegate.databases.mysql.session import MysqlSession
@@ -66,7 +79,7 @@ class Mysql(Database):
             "port": place.port,
             "database": place.database,
             "user": place.user or None,
-            "password": place.password.encode(),  # as text, PyMySQL would take it for latin1
+            "password": place.password.encode(),  # PyMySQL would encode a str as latin1
             "charset": "utf8mb4",
             "unix_socket": options.get("unix_socket") or None,
             "program_name": f"tidegate {purpose} {socket.gethostname()[:24]}:{os.getpid()}",
@@ -82,45 +95,47 @@ class Mysql(Database):
     def own_table(self, name: str) -> TableName:
         return TableName(self.connection.database, f"tidegate_{name}")
 
-    def partition_kind(self, column: Column) -> Kind | None:
-        return types.partition_kind(column)
+    def value_kind(self, column: Column) -> ValueKind | None:
+        return types.value_kind(column)
 
-    def clock(self, mark: Column) -> Sql | None:
-        """A TIMESTAMP is a moment, which our sessions see in UTC; other times are those of the server."""
-        there = sql("CONVERT_TZ(UTC_TIMESTAMP(6), '+00:00', @@global.time_zone)")
-        moment = {"instant": sql("UTC_TIMESTAMP(6)"), "timestamp": there, "date": sql("DATE({there})", there=there)}
-        found = moment.get(mark.holds.family)
+    def clock_query(self, cursor: Column) -> Sql | None:
+        """A TIMESTAMP is an instant, which our sessions see in UTC. Other types are in the server's time zone."""
+        local_time = sql("CONVERT_TZ(UTC_TIMESTAMP(6), '+00:00', @@global.time_zone)")
+        moment = {
+            "instant": sql("UTC_TIMESTAMP(6)"),
+            "timestamp": local_time,
+            "date": sql("DATE({now})", now=local_time),
+        }
+        found = moment.get(cursor.logical_type.family)
         return None if found is None else sql("SELECT CAST({moment} AS CHAR)", moment=found)
 
     def declare(self, column: Column) -> Column:
         return types.declare(column, self._collation)
 
-    def refused_names(self, names: Sequence[str]) -> dict[str, str]:
+    def invalid_names(self, names: Sequence[str]) -> dict[str, str]:
         folded = Counter(name.casefold() for name in names)
-        return {name: why for name in names if (why := _why_not(name, folded))}
+        return {name: problem for name in names if (problem := _name_problem(name, folded))}
 
     def fits(self, source: Column, target: Column) -> str:
         verdict = super().fits(source, target)
-        if verdict == "widen" and (target.has_default or target.identity or target.has_more):
-            # MODIFY says a column anew, and would forget a default, a comment or a check.
-            return (
-                f"{target.name} is {target.type} in the target, narrower than {source.type}, and has more to it there"
-            )
+        if verdict == "widen" and (target.has_default or target.identity or target.has_extra_attributes):
+            # MODIFY declares the column again, and would drop a default, a comment or a check.
+            narrower = f"{target.name} is {target.type} in the target, narrower than {source.type}"
+            return f"{narrower}, and has a default or a comment"
         return verdict
 
     def create_table(self, name: TableName, columns: Sequence[Column], key: Sequence[str], index_on: str) -> list[Sql]:
         columns = _narrowed(columns, {*key, index_on})
         by_name = {column.name: column for column in columns}
         parts: list[Part] = [_definition(column) for column in columns]
-        # A key over texts without a bound cannot be had here; the rows are the same without it.
+        # InnoDB has no key over texts without a length. The rows are the same without the key.
         if key and sum(_key_bytes(by_name[part]) for part in key) <= LONGEST_KEY:
             parts.append(sql("PRIMARY KEY ({columns})", columns=names(key)))
         if index_on and tuple(key[:1]) != (index_on,):
-            short = _key_bytes(by_name[index_on]) <= LONGEST_KEY
-            length = raw("" if short else f"({_PREFIX})")
+            is_short = _key_bytes(by_name[index_on]) <= LONGEST_KEY
+            length = raw("" if is_short else f"({_PREFIX})")
             parts.append(sql("KEY ({column}{length})", column=Name.of(index_on), length=length))
-        made = sql("CREATE TABLE {table} ({parts}) ENGINE = InnoDB", table=Name.of(name), parts=parts)
-        return [made]
+        return [sql("CREATE TABLE {table} ({parts}) ENGINE = InnoDB", table=Name.of(name), parts=parts)]
 
     def add_surrogate(self, table: TableName, name: str) -> Sql:
         return sql(
@@ -136,14 +151,14 @@ class Mysql(Database):
         return create_stage(stage, table, columns)
 
     def drop_stage(self, stage: TableName) -> Sql:
-        """Said to be temporary: it commits nothing then, and asks for no right."""
+        """TEMPORARY, so that the DROP does not commit and needs no DROP right."""
         return sql("DROP TEMPORARY TABLE IF EXISTS {stage}", stage=Name.of(stage))
 
     def grants_to_read(self, tables: Sequence[TableName]) -> list[Sql]:
         return [self._grant("SELECT, SHOW VIEW, TRIGGER", Name.of(table)) for table in tables]
 
     def grants_to_write(self, tables: Sequence[TableName], updated: Collection[TableName]) -> list[Sql]:
-        """On the database, since a right to a table alone cannot create one."""
+        """Grants on the database, since a right on a table does not allow to create it."""
         rights = "SELECT, INSERT, UPDATE, DELETE, CREATE, CREATE TEMPORARY TABLES, ALTER, INDEX, TRIGGER"
         return [self._grant(rights, sql("{database}.*", database=Name.of(self.connection.database)))]
 
@@ -164,61 +179,63 @@ class Mysql(Database):
 
 
 def _narrowed(columns: Sequence[Column], keys: set[str]) -> list[Column]:
-    """The same columns, the longest texts as LONGTEXT where a row would have no room for all of them in itself."""
-    kept = list(columns)
-    by_length = sorted(range(len(kept)), key=lambda place: _row_bytes(kept[place]), reverse=True)
-    for place in by_length:
-        is_long, is_wide = sum(map(_row_bytes, kept)) > LONGEST_ROW, sum(map(_page_bytes, kept)) > WIDEST_PAGE
+    """Return the columns, the longest texts as LONGTEXT if the row would be too long for the server."""
+    narrowed = list(columns)
+    by_length = sorted(range(len(narrowed)), key=lambda position: _row_bytes(narrowed[position]), reverse=True)
+    for position in by_length:
+        is_long = sum(map(_row_bytes, narrowed)) > LONGEST_ROW
+        is_wide = sum(map(_page_bytes, narrowed)) > WIDEST_PAGE
         if not is_long and not is_wide:
             break
-        column = kept[place]
-        helps = is_long or _page_bytes(column) > _OUTSIDE
-        if helps and column.name not in keys and types.bare(column.type) in ("varchar", "char"):
+        column = narrowed[position]
+        helps = is_long or _page_bytes(column) > _OFF_PAGE
+        if helps and column.name not in keys and types.base_type(column.type) in ("varchar", "char"):
             collated = column.type.partition(" CHARACTER SET ")
-            kept[place] = replace(column, type="longtext" + "".join(collated[1:]))
-    return kept
+            narrowed[position] = replace(column, type="longtext" + "".join(collated[1:]))
+    return narrowed
 
 
 def _row_bytes(column: Column) -> int:
-    """What a column takes of its row, at most; long texts and bytes stand outside of it."""
-    if types.bare(column.type).endswith(("text", "blob")) or column.holds.size is None:
+    """Return the most bytes that a column takes of its row; long texts and bytes are stored outside of it."""
+    if types.base_type(column.type).endswith(("text", "blob")) or column.logical_type.size is None:
         return 12
     widths = {"string": 4, "trimmed": 4, "enum": 4, "binary": 1, "padded": 1}
-    return column.holds.size * widths.get(column.holds.family, 0) + _AROUND
+    return column.logical_type.size * widths.get(column.logical_type.family, 0) + _OVERHEAD
 
 
 def _page_bytes(column: Column) -> int:
-    taken = _row_bytes(column)
-    return _OUTSIDE if types.bare(column.type).endswith(("text", "blob")) or taken > 255 + _AROUND else taken
+    size = _row_bytes(column)
+    is_off_page = types.base_type(column.type).endswith(("text", "blob")) or size > 255 + _OVERHEAD
+    return _OFF_PAGE if is_off_page else size
 
 
-def _why_not(name: str, folded: Counter[str]) -> str:
+def _name_problem(name: str, folded: Counter[str]) -> str:
     if len(name) > LONGEST_NAME:
         return f"longer than {LONGEST_NAME} characters"
     if any(ord(letter) > 0xFFFF for letter in name):
-        return "with a letter beyond the first plane of Unicode, such as an emoji"
+        return "with a character beyond U+FFFF, such as an emoji"
     if name != name.rstrip(" "):
         return "with a blank at its end"
-    return "the same as another but for its case" if folded[name.casefold()] > 1 else ""
+    return "equal to another name except for case" if folded[name.casefold()] > 1 else ""
 
 
 def _definition(column: Column) -> Sql:
-    # Said for both, since a TIMESTAMP of which nothing is said refuses nulls.
+    # NULL is written, too: a TIMESTAMP without it is NOT NULL on some servers.
     ending = " NULL" if column.nullable else " NOT NULL"
     return sql("{name} {type}" + ending, name=Name.of(column.name), type=raw(column.type))
 
 
 def _key_bytes(column: Column) -> int:
-    """How much of an index a column takes; more than there is when it has no bound."""
-    if column.rests_as not in ("string", "text", "binary"):
+    """Return the bytes that a column takes of an index; more than an index can have if the column has no length."""
+    if column.storage_type not in ("string", "text", "binary"):
         return 16
-    if types.bare(column.type).endswith(("text", "blob")):
-        return LONGEST_KEY + 1  # these are indexed by their beginnings only
-    return (column.holds.size or LONGEST_KEY) * (1 if column.holds.family == "binary" else 4)
+    if types.base_type(column.type).endswith(("text", "blob")):
+        return LONGEST_KEY + 1  # such types can only be indexed by a prefix
+    return (column.logical_type.size or LONGEST_KEY) * (1 if column.logical_type.family == "binary" else 4)
 
 
 def _encryption(options: dict[str, str]) -> dict[str, Any]:
-    """PyMySQL prefers TLS where nothing is said of it, and insists on it where it is given a context."""
+    """Return PyMySQL's TLS arguments. Without arguments it prefers TLS; with a context it requires TLS."""
     mode = options.get("ssl_mode", "preferred")
     if mode in ("disabled", "preferred"):
         return {"ssl_disabled": mode == "disabled"}

@@ -1,11 +1,11 @@
-"""What the catalog of MySQL and MariaDB says about tables.
+"""Queries of the catalog of MySQL and MariaDB, and table schemas from their answers.
 
 Facts that shape this file
- * information_schema shows only what the login has some right to, and minds the case of names or not, by server and by
-   statement: names are first found in the list of tables, and asked for as they are spelled there.
- * A row estimate is the engine's own, and may be far off.
- * Only an index over whole columns, in order, can tell the next greater value.
- * A trigger is seen only with the right to it.
+ * information_schema shows only objects on which the login has some right. Whether names are case-sensitive depends on
+   the server and on the statement. So names are first looked up in the list of tables, and then used as written there.
+ * The row estimate is the engine's, and may be far off.
+ * Only a BTREE index over whole columns can find the next greater value.
+ * A login sees triggers only with the TRIGGER right.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tidegate.databases.mysql.types import KIND, bare, holds
-from tidegate.model.columns import Column, Shape
+from tidegate.databases.mysql.types import KIND, base_type, logical_type
+from tidegate.model.columns import Column, TableSchema
 from tidegate.model.names import TableName
 from tidegate.sql.text import Literal, Sql, sql
 
 _TRANSACTIONAL = ("innodb", "xtradb", "rocksdb", "ndbcluster", "ndb", "tokudb", "")
 _TEXTS = ("char", "varchar", "tinytext", "text", "mediumtext", "longtext", "enum", "set")
 
-# The texts of an enum are shown with backslashes, whatever the session's mode is; in ours they mean themselves.
+# The catalog escapes the texts of an enum with backslashes, also if the session has NO_BACKSLASH_ESCAPES.
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
-_MEANT = {"n": "\n", "r": "\r", "0": "\0"}
+_UNESCAPED = {"n": "\n", "r": "\r", "0": "\0"}
 
 _COLUMNS = """
 SELECT c.TABLE_SCHEMA, c.TABLE_NAME, COALESCE(t.TABLE_ROWS, 0), COALESCE(t.ENGINE, ''),
@@ -77,7 +77,7 @@ ORDER BY 1, 2
 
 
 def spellings() -> Sql:
-    """Every table that this login may see."""
+    """Return a query for every table that this login sees."""
     own = [Literal(name) for name in ("information_schema", "performance_schema", "mysql", "sys")]
     return sql(_SPELLINGS.strip(), servers_own=own)
 
@@ -99,10 +99,11 @@ def tables() -> Sql:
 
 
 def _pairs(names: Sequence[TableName]) -> list[Sql]:
-    return [sql("({schema}, {name})", schema=Literal(one.schema), name=Literal(one.name)) for one in names]
+    return [sql("({schema}, {name})", schema=Literal(table.schema), name=Literal(table.name)) for table in names]
 
 
-def shapes(columns: Iterable[Any], keys: Iterable[Any], guards: Iterable[Any]) -> dict[TableName, Shape]:
+def table_schemas(columns: Iterable[Any], keys: Iterable[Any], guards: Iterable[Any]) -> dict[TableName, TableSchema]:
+    """Return the schema of each table in the answers."""
     found: dict[TableName, dict[str, Any]] = {}
     for schema, table, estimate, engine, *column in columns:
         entry = found.setdefault(TableName(schema, table), {"columns": [], "keys": {}, "guards": {}})
@@ -115,18 +116,18 @@ def shapes(columns: Iterable[Any], keys: Iterable[Any], guards: Iterable[Any]) -
     for schema, table, kind, name in guards:
         if TableName(schema, table) in found:
             found[TableName(schema, table)]["guards"].setdefault(kind, []).append(name)
-    return {name: _shape(name, entry) for name, entry in found.items()}
+    return {name: _schema(name, entry) for name, entry in found.items()}
 
 
-def _shape(name: TableName, entry: dict[str, Any]) -> Shape:
+def _schema(name: TableName, entry: dict[str, Any]) -> TableSchema:
     usable = {
         index: tuple(column for _, _, column, _ in parts)
         for index, parts in entry["keys"].items()
-        if not any(odd for *_, odd in parts)
+        if not any(is_unusable for *_, is_unusable in parts)
     }
     unique = {index for index, parts in entry["keys"].items() if not parts[0][1]}
     guards = {kind: tuple(found) for kind, found in entry["guards"].items()}
-    return Shape(
+    return TableSchema(
         name=name,
         columns=tuple(entry["columns"]),
         primary_key=usable.get("PRIMARY", ()),
@@ -158,23 +159,23 @@ def _column(
     *rest: Any,
 ) -> Column:
     character_set, collation, commented, _ = rest
-    column_type = _ESCAPED.sub(lambda found: _MEANT.get(found[1], found[1]), column_type)
-    held = holds(column_type, size, digits, scale, seconds)
-    is_text = bare(column_type) in _TEXTS and collation
-    of_text = f" CHARACTER SET {character_set} COLLATE {collation}" if is_text else ""
-    # The list of an enum is shown in three-byte letters, `?` for all others: what stood there cannot be told.
-    unknown_list = held.family == "enum" and "?" in column_type
+    column_type = _ESCAPED.sub(lambda found: _UNESCAPED.get(found[1], found[1]), column_type)
+    type_ = logical_type(column_type, size, digits, scale, seconds)
+    is_text = base_type(column_type) in _TEXTS and collation
+    collated = f" CHARACTER SET {character_set} COLLATE {collation}" if is_text else ""
+    # The catalog shows the texts of an enum in utf8mb3, with `?` for other characters: the real list is unknown then.
+    unknown_list = type_.family == "enum" and "?" in column_type
     return Column(
         name=name,
-        type=column_type + of_text,
-        in_target=f"varchar({size})" + of_text if unknown_list else "",
-        rests_as=held.rests_as,
+        type=column_type + collated,
+        portable_type=f"varchar({size})" + collated if unknown_list else "",
+        storage_type=type_.storage_type,
         nullable=nullable == "YES",
         generated=bool(generated),
         identity="auto_increment" in extra.lower(),
         has_default=bool(has_default) or "auto_increment" in extra.lower(),
-        holds=held,
+        logical_type=type_,
         database=KIND,
         collation=collation or "",
-        has_more=bool(commented) or "on update" in extra.lower(),
+        has_extra_attributes=bool(commented) or "on update" in extra.lower(),
     )

@@ -1,11 +1,11 @@
-"""How MySQL and MariaDB write names, values and comparisons.
+"""The SQL of MySQL and MariaDB: names, literals and exact comparisons.
 
 Facts that shape this file
- * Most collations call `a` and `A` equal, and many `a` and `a` with a blank: a comparison by the column's own
-   collation uses its index, and a second one of the bytes tells them apart.
- * In a session with NO_BACKSLASH_ESCAPES a quote is the only character of a text that needs care.
- * A literal takes its column's type and character set, or an index on it would not be used. What that set lacks becomes
-   a question mark, which the bytes tell from one.
+ * In most collations `a` = `A`, and in many `a` = `a ` with a trailing blank. So a comparison by the column's collation
+   uses the index, and a second comparison of the bytes is exact.
+ * With NO_BACKSLASH_ESCAPES, a quote is the only character of a literal that must be escaped.
+ * A literal has its column's type and character set, or an index would not be used. A character that the set lacks
+   becomes a question mark; the comparison of the bytes rules it out.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from tidegate.databases.mysql.types import bare
-from tidegate.sql.text import Dialect, Literal, one_of
+from tidegate.databases.mysql.types import base_type
+from tidegate.sql.text import Dialect, Literal, equals_any
 
 _CASTS = {"date": "DATE", "datetime": "DATETIME(6)", "timestamp": "DATETIME(6)"}
 _INTEGERS = ("tinyint", "smallint", "mediumint", "int", "bigint", "year")
 _TEXTS = ("char", "varchar", "tinytext", "text", "mediumtext", "longtext", "enum", "set", "uuid")
-# At the end, behind the list of an enum.
+# At the end, after the list of an enum.
 _CHARACTERS = re.compile(r" CHARACTER SET (\w+) COLLATE (\w+)$")
 _DECIMAL = re.compile(r"decimal\(\d+,\d+\)")
 
 
 class MysqlDialect(Dialect):
-    """Names in backticks; literals by the few types that a cast can name; texts told apart by their bytes."""
+    """Names in backticks; literals cast to the types that CAST knows; texts also compared by their bytes."""
 
     update_joined = "UPDATE {table} AS t JOIN {stage} AS s ON {on} SET {assigned}"
     assigned = "t.{column} = s.{value}"
@@ -43,29 +43,31 @@ class MysqlDialect(Dialect):
     def as_text(self, value: str, column_type: str = "") -> str:
         return f"CAST({value} AS CHAR)"
 
-    def exactly(self, column: str, column_type: str = "") -> str:
-        return self.as_text(column)  # in the session's collation, which tells all texts apart
+    def exact(self, column: str, column_type: str = "") -> str:
+        return self.as_text(column)  # in the session's collation, which is exact
 
-    def among(self, column: str, values: Sequence[Literal]) -> str:
-        found = super().among(column, values)
-        if bare(values[0].type) not in _TEXTS:
-            return found
-        plain = [f"CAST({self.literal(Literal(value.value))} AS BINARY)" for value in values]
-        return f"({found} AND {one_of(f'CAST(CONVERT({column} USING utf8mb4) AS BINARY)', plain)})"
+    def is_one_of(self, column: str, values: Sequence[Literal]) -> str:
+        by_index = super().is_one_of(column, values)
+        if base_type(values[0].type) not in _TEXTS:
+            return by_index
+        exact = [f"CAST({self.literal(Literal(value.value))} AS BINARY)" for value in values]
+        return f"({by_index} AND {equals_any(f'CAST(CONVERT({column} USING utf8mb4) AS BINARY)', exact)})"
 
-    def same(self, one: str, other: str, column_type: str = "") -> str:
-        found = super().same(one, other)
-        if bare(column_type) not in _TEXTS:
-            return found
-        return f"({found} AND CAST({one} AS BINARY) = CAST({other} AS BINARY))"
+    def same_value(self, left: str, right: str, column_type: str = "") -> str:
+        by_index = super().same_value(left, right)
+        if base_type(column_type) not in _TEXTS:
+            return by_index
+        return f"({by_index} AND CAST({left} AS BINARY) = CAST({right} AS BINARY))"
 
     def checksum(self, columns: Sequence[tuple[str, str]]) -> str:
-        values = ", ".join(f"QUOTE({column})" for column, _ in columns)  # a null is NULL, a text has quotes
+        values = ", ".join(
+            f"QUOTE({column})" for column, _ in columns
+        )  # QUOTE writes NULL for a null, and quotes around a text
         return f"CAST(SUM(CRC32(CONCAT_WS(',', {values}))) AS CHAR)"
 
 
 def _cast(column_type: str) -> str:
-    name = bare(column_type)
+    name = base_type(column_type)
     if name in _INTEGERS:
         return "UNSIGNED" if "unsigned" in column_type else "SIGNED"
     decimal = _DECIMAL.match(column_type)

@@ -1,11 +1,11 @@
-"""From Arrow to the text that LOAD DATA and INSERT read, a whole column at once.
+"""Conversion of Arrow to the text that LOAD DATA and INSERT read, a column at a time.
 
 Facts that shape this file
- * Without an escape character, and with fields in double quotes, only a double quote in a text needs care. A null is
-   the word NULL without quotes, in both forms.
- * LOAD DATA reads a file in one character set: bytes go as hexadecimal digits.
- * MySQL writes truths as 1 and 0.
- * Its floats have neither NaN nor infinity nor -0.
+ * Without an escape character, and with fields in double quotes, only a double quote must be escaped. A null is the
+   word NULL without quotes, in both forms.
+ * LOAD DATA reads a file in one character set: so bytes are sent as hexadecimal digits.
+ * Bools are 1 and 0.
+ * Floats have neither NaN nor infinity nor -0.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 
 from tidegate.databases.mysql import types
 from tidegate.errors import ValueProblem
+from tidegate.hashing.hexadecimal import hex_from_bytes
 from tidegate.model.columns import Column
-from tidegate.rows.hexadecimal import hex_from_bytes
 from tidegate.sql.text import Name, Part, Sql, raw, sql
 
 _NULL = "NULL"
@@ -27,16 +27,16 @@ _INSERTED_AT_ONCE = 1 << 20
 
 
 def lines(batch: pa.RecordBatch) -> bytes:
-    """A block of a file for LOAD DATA."""
+    """Return a batch as lines for LOAD DATA."""
     _require_storable(batch)
     fields = [_or_null(_field(array)) for array in batch.columns]
-    ended = pc.binary_join_element_wise(fields[-1], pa.scalar("\n"), pa.scalar(""))
-    joined = pc.binary_join_element_wise(*fields[:-1], ended, pa.scalar(","))
+    last_field = pc.binary_join_element_wise(fields[-1], pa.scalar("\n"), pa.scalar(""))
+    joined = pc.binary_join_element_wise(*fields[:-1], last_field, pa.scalar(","))
     return b"".join(_bytes_of(joined))
 
 
 def rows(batch: pa.RecordBatch, columns: Sequence[Column]) -> Iterator[bytes]:
-    """What stands behind VALUES, in pieces that a server takes as one statement."""
+    """Yield the text after VALUES, in pieces that a server takes as one statement."""
     _require_storable(batch)
     fields = [_or_null(_literal(array, column)) for array, column in zip(batch.columns, columns, strict=True)]
     fields[0] = pc.binary_join_element_wise(pa.scalar("("), fields[0], pa.scalar(""))
@@ -54,25 +54,27 @@ def rows(batch: pa.RecordBatch, columns: Sequence[Column]) -> Iterator[bytes]:
         yield b",".join(piece)
 
 
-def taken(columns: Sequence[Column]) -> tuple[list[Part], list[Part]]:
-    """How LOAD DATA takes each field: into its column, or into a variable that the column is computed from."""
+def field_targets(columns: Sequence[Column]) -> tuple[list[Part], list[Part]]:
+    """Return the column list and the SET list of LOAD DATA.
+
+    A field goes into its column, or into a variable from which SET computes the column."""
     into: list[Part] = []
     computed: list[Part] = []
-    for place, column in enumerate(columns):
-        variable = raw(f"@field{place}")
-        how = _computed(column, variable)
-        into.append(Name.of(column.name) if how is None else variable)
-        if how is not None:
-            computed.append(sql("{column} = {how}", column=Name.of(column.name), how=how))
+    for position, column in enumerate(columns):
+        variable = raw(f"@field{position}")
+        expression = _computed(column, variable)
+        into.append(Name.of(column.name) if expression is None else variable)
+        if expression is not None:
+            computed.append(sql("{column} = {value}", column=Name.of(column.name), value=expression))
     return into, computed
 
 
 def _computed(column: Column, variable: Sql) -> Sql | None:
-    if column.holds.rests_as == "binary":
+    if column.logical_type.storage_type == "binary":
         return sql("UNHEX({variable})", variable=variable)
-    if types.bare(column.type) == "year":
-        return sql("LPAD({variable}, 4, '0')", variable=variable)  # 0 alone would be 2000
-    if column.holds.family == "bits":
+    if types.base_type(column.type) == "year":
+        return sql("LPAD({variable}, 4, '0')", variable=variable)  # the number 0 would become the year 2000
+    if column.logical_type.family == "bits":
         return sql("CAST(CONV({variable}, 2, 10) AS UNSIGNED)", variable=variable)
     return None
 
@@ -83,7 +85,7 @@ def _require_storable(batch: pa.RecordBatch) -> None:
             numbers = array.drop_null().to_numpy(zero_copy_only=False)
             if not np.isfinite(numbers).all() or (np.signbit(numbers) & (numbers == 0)).any():
                 raise ValueProblem(
-                    f"{name} holds NaN, infinity or -0, which a FLOAT or DOUBLE of this server has no room for.",
+                    f"{name} holds NaN, infinity or -0, which a FLOAT or DOUBLE of this server cannot store.",
                     "The load was rolled back; the target keeps what it had.",
                     f"Read {name} as text (`columns: {{{name}: text}}`) into a column of text.",
                 )
@@ -100,9 +102,9 @@ def _literal(array: pa.Array, column: Column) -> pa.Array:
     if _is_binary(array):
         return hex_from_bytes(array, "X'", "'")
     texts = _text(array)
-    if column.holds.family == "bits":
+    if column.logical_type.family == "bits":
         return pc.binary_join_element_wise(pa.scalar("b'"), texts, pa.scalar("'"), pa.scalar(""))
-    if types.bare(column.type) == "year":
+    if types.base_type(column.type) == "year":
         return _quoted(pc.utf8_lpad(texts, 4, "0"), "'")
     is_number = pa.types.is_integer(array.type) or pa.types.is_decimal(array.type) or pa.types.is_boolean(array.type)
     return texts if is_number else _quoted(texts, "'")
@@ -124,17 +126,17 @@ def _without_zone(array: pa.Array) -> pa.Array:
 
 
 def _digits(array: pa.Array) -> pa.Array:
-    """Arrow writes the smallest ones with an exponent, which a column of text would keep."""
+    """Return decimals as digits. Arrow writes tiny numbers with an exponent, which a text column would keep."""
     texts = array.cast(pa.string())
     if not pc.any(pc.match_substring(texts, "E")).as_py():
         return texts
     return pa.array([None if number is None else f"{number:f}" for number in array.to_pylist()], pa.string())
 
 
-# By the name of the Arrow type; what is not here is written as Arrow writes it.
+# By Arrow type. Other types are written as Arrow writes them.
 _TEXTS: dict[int, Callable[[pa.Array], pa.Array]] = {
     pa.bool_().id: lambda array: array.cast(pa.int8()),
-    # With all its digits: rounded to nine, the greatest FLOAT would be out of range.
+    # With all digits: rounded to nine digits, the greatest FLOAT would be out of range.
     pa.float32().id: lambda array: array.cast(pa.float64()),
     pa.timestamp("us").id: _without_zone,
     pa.decimal128(1).id: _digits,
@@ -150,5 +152,5 @@ def _is_binary(array: pa.Array) -> bool:
 
 
 def _bytes_of(texts: pa.Array) -> Iterator[memoryview]:
-    """The buffer behind an array that begins at its first byte: all its texts, one after the other."""
+    """Yield the buffer of an array without an offset: all its texts, one after the other."""
     yield memoryview(texts.buffers()[2] or b"")

@@ -1,4 +1,4 @@
-"""Errors of MySQL and MariaDB, sorted into what may be repeated and what is final."""
+"""Errors of MySQL and MariaDB as Tidegate's: what can be repeated and what is final."""
 
 from __future__ import annotations
 
@@ -30,33 +30,33 @@ _MISSING = (1146, 1054, 1049, 1051, 1305)
 _DENIED = (1044, 1142, 1143, 1227, 1290, 1370, 1410, 1792)
 _TIMEOUT = (1317, 1969, 3024)
 _REFUSED_LOGIN = (1045, 1698, 2059)
-_NO_ROOM = (1021, 1037, 1041, 1114)
+_DISK_FULL = (1021, 1037, 1041, 1114)
 _NOT_IN_A_KEY = (1071, 1170)
 _DUPLICATE = 1062
-_BREAKS_A_RULE = (_DUPLICATE, 1451, 1452, 1048, 3819, 4025)
+_CONSTRAINTS = (_DUPLICATE, 1451, 1452, 1048, 3819, 4025)
 _NAMES_ARE_QUOTED = (*_MISSING, *_DENIED, *_NOT_IN_A_KEY)
 # Out of range, truncated, no such date, no such character, too long, no such function result, no such document.
-NO_ROOM_IN_COLUMN = (1264, 1265, 1292, 1366, 1406, 1411, 3140)
+VALUE_REFUSED = (1264, 1265, 1292, 1366, 1406, 1411, 3140)
 QUOTES = "['`]"
 LOST = (2006, 2013, 2014, 0)
 
 
 @contextmanager
 def translated(connection: Connection) -> Iterator[None]:
-    """Turns the driver's errors into ours. Row values, which the server's message may quote, are left out."""
+    """Turn errors of the driver into Tidegate's. Row values, which the server's message may quote, are left out."""
     try:
         yield
     except pymysql.Error as problem:
-        raise _ours(problem, connection) from None
+        raise _as_tidegate_error(problem, connection) from None
     except (OSError, EOFError) as problem:
         raise _lost(connection, str(problem) or "the connection was lost") from None
 
 
-def _ours(problem: pymysql.Error, connection: Connection) -> DatabaseError:
-    code, said = code_of(problem), _said(problem)
-    happened = f"{connection.display}: {said} (error {code})."
+def _as_tidegate_error(problem: pymysql.Error, connection: Connection) -> DatabaseError:
+    code, message = code_of(problem), _server_message(problem)
+    happened = f"{connection.display}: {message} (error {code})."
     if code in _TRANSIENT or isinstance(problem, pymysql.InterfaceError):
-        return _lost(connection, f"{said} (error {code})")
+        return _lost(connection, f"{message} (error {code})")
     if code in _MISSING:
         return MissingObject(
             happened,
@@ -80,9 +80,9 @@ def _ours(problem: pymysql.Error, connection: Connection) -> DatabaseError:
     return DatabaseError(happened, "The transaction was rolled back.", _remedy(code))
 
 
-def _lost(connection: Connection, said: str) -> Transient:
+def _lost(connection: Connection, message: str) -> Transient:
     return Transient(
-        f"{connection.display}: {said}.",
+        f"{connection.display}: {message}.",
         "The transaction was rolled back.",
         "Run again: it completes what is missing.",
     )
@@ -90,13 +90,13 @@ def _lost(connection: Connection, said: str) -> Transient:
 
 def _remedy(code: int) -> str:
     if code == _DUPLICATE:
-        return f"{REMEDY_FOR_A_KEY} Also, a collation may take two texts for one."
-    if code in _BREAKS_A_RULE:
+        return f"{REMEDY_FOR_A_KEY} Two texts may also be equal by the collation of the key."
+    if code in _CONSTRAINTS:
         return REMEDY_FOR_A_RULE
     if code in _NOT_IN_A_KEY:
-        return "A key of the target cannot have such a column: drop that key there, or load into another table."
-    if code in _NO_ROOM:
-        return "Make room on the server, then run again."
+        return "MySQL cannot have this column in a key: drop that key in the target, or load into another table."
+    if code in _DISK_FULL:
+        return "Free space on the server, then run again."
     return REMEDY_FOR_ALL_ELSE
 
 
@@ -104,47 +104,52 @@ def code_of(problem: BaseException) -> int:
     return problem.args[0] if problem.args and isinstance(problem.args[0], int) else 0
 
 
-def _said(problem: pymysql.Error) -> str:
-    """What is quoted may be a value, and a value may hold quotes: only what stands before the first is repeated."""
-    said = str(problem.args[1] if len(problem.args) > 1 else problem or "no answer").strip().rstrip(".")
-    return said if code_of(problem) in _NAMES_ARE_QUOTED else re.split(QUOTES, said)[0].strip()
+def _server_message(problem: pymysql.Error) -> str:
+    """Return the server's message up to the first quote: a value may follow, and may hold quotes itself."""
+    message = str(problem.args[1] if len(problem.args) > 1 else problem or "no answer").strip().rstrip(".")
+    return message if code_of(problem) in _NAMES_ARE_QUOTED else re.split(QUOTES, message)[0].strip()
 
 
-def not_taken(table: str, columns: Sequence[Column], code: int, said: str) -> TidegateError:
-    """A value that the server would not store as it is. LOAD DATA LOCAL only warns of it; for us it is a refusal."""
-    if code in _BREAKS_A_RULE:
+def value_refused(table: str, columns: Sequence[Column], code: int, message: str) -> TidegateError:
+    """Return the error for a value that the server cannot store unchanged. LOAD DATA LOCAL only warns of it."""
+    if code in _CONSTRAINTS:
         kind = DuplicateKey if code == _DUPLICATE else ValueProblem
         return kind(
-            f"{table}: the target refused a row that came: {re.split(QUOTES, said)[0].strip()} (error {code}).",
+            f"{table}: the target refused a row: {re.split(QUOTES, message)[0].strip()} (error {code}).",
             "The load was rolled back; the target keeps what it had.",
             _remedy(code),
         )
-    spelled = {name: (f"'{name}'", "`" + name.replace("`", "``") + "`") for name in (one.name for one in columns)}
     named = [
-        name for name, ways in spelled.items() if any(f"column {way} " in said or f".{way} " in said for way in ways)
+        column.name
+        for column in columns
+        if any(
+            f"column {quoted} " in message or f".{quoted} " in message
+            for quoted in (f"'{column.name}'", "`" + column.name.replace("`", "``") + "`")
+        )
     ]
     which = f"column {max(named, key=len)}" if named else "one of its columns"
-    # Of the server's own words only those before the value, which must not be repeated.
-    reason = re.split(r"[:'`]", said)[0].strip().removesuffix("for column").strip()
+    # Only the server's words before the value: values are never shown.
+    reason = re.split(r"[:'`]", message)[0].strip().removesuffix("for column").strip()
     return ValueProblem(
-        f"{table}: {which} has no room in the target for a value that came: {reason} (error {code}).",
+        f"{table}: {which} cannot store a value in the target: {reason} (error {code}).",
         "The load was rolled back; the target keeps what it had.",
         "Give the target's column a type that takes these values, or read the column as text (`columns:`) into one.",
     )
 
 
 def unreachable(problem: BaseException, connection: Connection) -> DatabaseError:
-    """A login or network problem, in the server's own words and with what to look at. One that is full may have room
-    later."""
-    said = str(problem.args[1] if len(problem.args) > 1 else problem).strip().rstrip(".")
+    """Return the error for a login or network problem, with the server's message and a remedy.
+
+    Transient if the server has too many connections."""
+    message = str(problem.args[1] if len(problem.args) > 1 else problem).strip().rstrip(".")
     code = code_of(problem)
     if code in _FULL:
-        return _lost(connection, f"{said} (error {code})")
+        return _lost(connection, f"{message} (error {code})")
     remedy = "Check host and port, and that the server is up."
     if code in _REFUSED_LOGIN:
         remedy = "Check user and password; a password in a URL must be percent-encoded."
     elif code in (1049, 1044):
         remedy = "Check the name of the database, and that this user may use it."
-    elif "TLS" in said or "SSL" in said or "certificate" in said:
-        remedy = "Name the server's authority with `ssl_ca`, or lower `ssl_mode` if you accept what that means."
-    return Unreachable(f"No connection to {connection.display}: {said}.", "Nothing was read or written.", remedy)
+    elif "TLS" in message or "SSL" in message or "certificate" in message:
+        remedy = "Name the file of the server's certificate authority with `ssl_ca`, or choose a weaker `ssl_mode`."
+    return Unreachable(f"No connection to {connection.display}: {message}.", "Nothing was read or written.", remedy)

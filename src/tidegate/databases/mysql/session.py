@@ -1,14 +1,14 @@
 """One open connection to MySQL or MariaDB.
 
 Facts that shape this file
- * Every setting that text output and strictness depend on is fixed when the session opens. Zero dates and invalid
-   ones are taken as they come, 0 in an identity column stays 0.
- * No snapshot can be shared: each task reads in a transaction of its own, which is consistent in itself.
- * A lock by name belongs to the session, not to the transaction: what a transaction took is given back at its end.
- * Its names are of the whole server and of 64 characters at most.
- * LOAD DATA LOCAL turns what it cannot store into warnings: each of them is a refusal.
- * DDL commits what was open.
- * A wait for a lock ends after five minutes; by itself it could last a day.
+ * The session fixes every setting that text output and strictness depend on. Zero dates and invalid dates are kept as
+   they are, and a 0 in an identity column stays 0.
+ * Sessions cannot share a snapshot: each task reads in a consistent transaction of its own.
+ * A lock of GET_LOCK belongs to the session, not to the transaction: so we release it when the transaction ends.
+ * Lock names are shared by the whole server and have 64 characters at most.
+ * LOAD DATA LOCAL only warns of values that it cannot store: each warning is an error here.
+ * DDL commits the open transaction.
+ * A wait for a lock ends after five minutes; the default is a day.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from pymysql.converters import encoders
 
 from tidegate.databases.mysql import catalog
 from tidegate.databases.mysql.dialect import DIALECT
-from tidegate.databases.mysql.failures import LOST, NO_ROOM_IN_COLUMN, code_of, not_taken, translated, unreachable
+from tidegate.databases.mysql.failures import LOST, VALUE_REFUSED, code_of, translated, unreachable, value_refused
 from tidegate.databases.mysql.statements import distinct_values, select_rows
-from tidegate.databases.mysql.wire import NAME_OF_NO_FILE, Wire
+from tidegate.databases.mysql.wire import FILE_NAME, Wire
 from tidegate.errors import DatabaseError, OutcomeUnknown, Transient
 from tidegate.interfaces import Database, ReadRequest, Session
-from tidegate.model.columns import Column, Shape
-from tidegate.model.names import TableName, spelled
+from tidegate.model.columns import Column, TableSchema
+from tidegate.model.names import TableName, resolve_names
 from tidegate.sql.text import Literal, Name, Sql, names, raw, render, sql
 
 if TYPE_CHECKING:
@@ -59,11 +59,11 @@ class MysqlSession(Session):
         self._connection = database.connection
         self._locks: list[str] = []
         try:
-            # Numbers become numbers, everything else stays the text that the server wrote.
+            # Whole numbers become int; everything else stays the text that the server wrote.
             self._driver = Wire(autocommit=None, conv={**encoders, **dict.fromkeys(_NUMBERS, int)}, **arguments)
             for statement in self._settings(read_only, query_timeout):
                 self._driver.query(statement)
-        except (pymysql.Error, OSError, RuntimeError) as problem:  # the last where a login needs TLS and has none
+        except (pymysql.Error, OSError, RuntimeError) as problem:  # RuntimeError: a login that needs TLS without TLS
             raise unreachable(problem, self._connection) from None
 
     @property
@@ -72,7 +72,7 @@ class MysqlSession(Session):
 
     @property
     def collation(self) -> str:
-        """The one of this server that tells all texts apart, blanks at the end included."""
+        """Return the exact collation of this server: different texts are never equal, also with trailing blanks."""
         if self.is_mariadb:
             return "utf8mb4_nopad_bin"
         return "utf8mb4_0900_bin" if self._version >= (8, 0, 17) else "utf8mb4_bin"
@@ -85,33 +85,33 @@ class MysqlSession(Session):
     def _settings(self, read_only: bool, query_timeout: float | None) -> Iterator[str]:
         yield _SETTINGS.strip().format(collation=self.collation)
         yield "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED" + (", READ ONLY" if read_only else "")
-        # Said also when there is none: the server's own would hold for loads as well.
+        # Also without a time-out: the server's default would apply to loads, too.
         if self.is_mariadb:
             yield f"SET SESSION max_statement_time = {float(query_timeout or 0)}"
         else:
             yield f"SET SESSION max_execution_time = {int((query_timeout or 0) * 1000)}"
 
     def query(self, statement: Sql) -> list[tuple[object, ...]]:
-        return self._asked(render(statement, DIALECT))
+        return self._fetch_all(render(statement, DIALECT))
 
-    def _asked(self, text: str) -> list[tuple[Any, ...]]:
+    def _fetch_all(self, text: str) -> list[tuple[Any, ...]]:
         with translated(self._connection), self._driver.cursor() as cursor:
             cursor.execute(text)
             return list(cursor.fetchall())
 
-    def texts_of_user(self, query: str) -> list[str | None]:
-        return [None if row[0] is None else str(row[0]) for row in self._asked(query)]
+    def query_user_sql(self, query: str) -> list[str | None]:
+        return [None if row[0] is None else str(row[0]) for row in self._fetch_all(query)]
 
     def execute(self, statement: Sql) -> int:
-        return self._done(render(statement, DIALECT))
+        return self._run(render(statement, DIALECT))
 
-    def _done(self, text: str | bytes) -> int:
+    def _run(self, text: str | bytes) -> int:
         with translated(self._connection):
             return max(int(self._driver.query(text)), 0)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        self._done("START TRANSACTION")
+        self._run("START TRANSACTION")
         try:
             try:
                 yield
@@ -130,8 +130,8 @@ class MysqlSession(Session):
             if code_of(problem) in LOST or isinstance(problem, (OSError, pymysql.InternalError)):
                 raise OutcomeUnknown(
                     f"{self._connection.display}: the connection was lost while a commit was under way.",
-                    "Either all of the transaction is there or nothing.",
-                    "Run again: it looks first and repeats only what is missing.",
+                    "The transaction is committed as a whole or not at all.",
+                    "Run again: it checks first and repeats only what is missing.",
                 ) from None
             with translated(self._connection):
                 raise problem
@@ -144,32 +144,34 @@ class MysqlSession(Session):
         with suppress(pymysql.Error, OSError):
             self._driver.close()
 
-    def renew(self) -> bool:
-        self._done("ROLLBACK")
+    def reset(self) -> bool:
+        self._run("ROLLBACK")
         return True
 
     # The catalog
 
     def identity(self) -> str:
-        """MariaDB has no identifier of its own: where it keeps its data, and on which machine, stands for one."""
+        """MySQL has a server UUID. MariaDB has none: host, port and data directory identify it."""
         place = "CONCAT(@@hostname, ':', @@port, ':', @@datadir)" if self.is_mariadb else "@@server_uuid"
         found = str(self.query(sql("SELECT CONCAT(DATABASE(), ' on ', {place})", place=raw(place)))[0][0])
         return found if len(found) <= LONGEST_IDENTITY else hashlib.sha256(found.encode()).hexdigest()
 
-    def shapes(self, names: Sequence[TableName]) -> dict[TableName, Shape]:
-        there = [TableName(str(schema), str(table)) for schema, table in self.query(catalog.spellings())]
-        real = spelled(names, there)
-        if not real:
+    def table_schemas(self, names: Sequence[TableName]) -> dict[TableName, TableSchema]:
+        existing = [TableName(str(schema), str(table)) for schema, table in self.query(catalog.spellings())]
+        real_names = resolve_names(names, existing)
+        if not real_names:
             return {}
-        asked = sorted(set(real.values()))
-        found = catalog.shapes(*(self.query(ask(asked)) for ask in (catalog.columns, catalog.keys, catalog.guards)))
-        return {name: found[there] for name, there in real.items() if there in found}
+        tables = sorted(set(real_names.values()))
+        found = catalog.table_schemas(
+            *(self.query(question(tables)) for question in (catalog.columns, catalog.keys, catalog.guards))
+        )
+        return {name: found[real] for name, real in real_names.items() if real in found}
 
     def tables(self) -> list[TableName]:
         return [TableName(str(schema), str(table)) for schema, table in self.query(catalog.tables())]
 
     def partition_values(self, table: TableName, column: Column, *, indexed: bool, limit: int) -> list[str]:
-        # An index over a text is in the order of its collation, which may call unlike texts equal.
+        # An index over texts is ordered by their collation, in which different texts can be equal.
         by_index = indexed and (not column.collation or column.collation == self.collation)
         return [str(row[0]) for row in self.query(distinct_values(table, column, limit, by_index=by_index))]
 
@@ -180,7 +182,7 @@ class MysqlSession(Session):
 
     def read(self, request: ReadRequest) -> Iterator[pa.RecordBatch]:
         from tidegate.databases.mysql.decoding import decode
-        from tidegate.rows.arrow import arrow_schema
+        from tidegate.hashing.arrow import arrow_schema
 
         schema = arrow_schema(request.columns, request.text_columns)
         statement = render(select_rows(request), DIALECT)
@@ -193,13 +195,13 @@ class MysqlSession(Session):
         return self._load(table, columns, batches) if allowed else self._insert(table, columns, batches)
 
     def _load(self, table: TableName, columns: Sequence[Column], batches: Iterator[pa.RecordBatch]) -> int:
-        from tidegate.databases.mysql.encoding import lines, taken
+        from tidegate.databases.mysql.encoding import field_targets, lines
 
-        into, computed = taken(columns)
+        into, computed = field_targets(columns)
         statement = sql(
             "LOAD DATA LOCAL INFILE {file} INTO TABLE {table} CHARACTER SET utf8mb4\n"
             "FIELDS TERMINATED BY ',' OPTIONALLY ENCLOSED BY '\"' ESCAPED BY '' LINES TERMINATED BY '\n' ({into})",
-            file=Literal(NAME_OF_NO_FILE),
+            file=Literal(FILE_NAME),
             table=Name.of(table),
             into=into,
         )
@@ -208,12 +210,12 @@ class MysqlSession(Session):
         with translated(self._connection):
             rows, warnings = self._driver.load(render(statement, DIALECT), (lines(batch) for batch in batches))
         if warnings:
-            _, code, said = (self._asked("SHOW WARNINGS LIMIT 1") or [("", 0, "no reason given")])[0]
-            raise not_taken(str(table), columns, int(code), str(said))
+            _, code, message = (self._fetch_all("SHOW WARNINGS LIMIT 1") or [("", 0, "no reason given")])[0]
+            raise value_refused(str(table), columns, int(code), str(message))
         return rows
 
     def _insert(self, table: TableName, columns: Sequence[Column], batches: Iterator[pa.RecordBatch]) -> int:
-        """Where the server does not allow LOAD DATA LOCAL: as many rows in a statement as it takes."""
+        """Load by INSERT, for servers that forbid LOAD DATA LOCAL: as many rows in a statement as the server takes."""
         from tidegate.databases.mysql.encoding import rows
 
         begin = sql(
@@ -227,15 +229,15 @@ class MysqlSession(Session):
             try:
                 return sum(int(self._driver.query(text + piece)) for piece in pieces)
             except pymysql.Error as problem:
-                if code_of(problem) not in NO_ROOM_IN_COLUMN:
+                if code_of(problem) not in VALUE_REFUSED:
                     raise
-                raise not_taken(str(table), columns, code_of(problem), str(problem.args[1])) from None
+                raise value_refused(str(table), columns, code_of(problem), str(problem.args[1])) from None
 
     # Snapshots and locks
 
     def export_snapshot(self) -> str:
-        self._done("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-        self._done("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
+        self._run("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        self._run("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
         return ""
 
     def try_lock(self, name: str) -> bool:
@@ -244,7 +246,8 @@ class MysqlSession(Session):
     def lock_in_transaction(self, name: str) -> None:
         if not self._lock(name, _SECONDS_TO_WAIT):
             raise Transient(
-                f"{self._connection.display}: another run holds `{name}` for more than {_SECONDS_TO_WAIT} seconds.",
+                f"{self._connection.display}: another run has had the lock `{name}` for more than"
+                f" {_SECONDS_TO_WAIT} seconds.",
                 "The transaction was rolled back.",
                 "Run again: it completes what is missing.",
             )

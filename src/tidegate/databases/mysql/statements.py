@@ -1,4 +1,4 @@
-"""The statements that MySQL and MariaDB read rows by: what each column is selected as."""
+"""MySQL's and MariaDB's statements for reading rows and distinct values, and for staging tables."""
 
 from __future__ import annotations
 
@@ -17,30 +17,32 @@ def select_rows(request: ReadRequest) -> Sql:
 
 
 def _selected(column: Column, as_text: bool) -> Part:
-    name, wanted, family = Name.of(column.name), column.stands_for, column.holds.family
+    name, wanted, family = Name.of(column.name), column.read_as, column.logical_type.family
     if family in ("float32", "float64"):
-        # As a double with all its digits, which a FLOAT alone does not show.
+        # As a double, with all digits: the server shows only six digits of a FLOAT.
         return sql("{name} * 1e0", name=name)
     if family == "bits":
-        size = Literal(column.holds.size or 1)
+        size = Literal(column.logical_type.size or 1)
         return sql("LPAD(BIN({name}), {size}, '0')", name=name, size=size)
-    if column.holds.rests_as == "binary" and as_text:
+    if column.logical_type.storage_type == "binary" and as_text:
         return sql("CONCAT('\\x', LOWER(HEX({name})))", name=name)
-    if family in ("clock", "timestamp", "instant") and as_text and column.holds.size:
-        # Without zeros at the end of a second's fraction, as others write it.
+    if family in ("clock", "timestamp", "instant") and as_text and column.logical_type.size:
+        # Without trailing zeros in the fraction of a second, as the other databases write it.
         return sql("TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM CAST({name} AS CHAR)))", name=name)
     if wanted is None:
         return name
-    if wanted.family == "bool" and column.holds.is_integer:
-        return name  # what is neither 0 nor 1 is no truth, and fails to be read as one
+    if wanted.family == "bool" and column.logical_type.is_integer:
+        return name  # reading any other number than 0 and 1 as bool fails
     if wanted.family == "char" and family == "trimmed":
         return sql("RPAD({name}, {size}, ' ')", name=name, size=Literal(wanted.size))
     return name
 
 
 def distinct_values(table: TableName, column: Column, limit: int, *, by_index: bool) -> Sql:
-    """Every value. With an index over values that no collation confuses, the server itself skips from one to the next
-    (a loose index scan); else each text counts, told apart by its bytes."""
+    """Return a query for the distinct values.
+
+    `by_index` if an index with exact values starts with the column: the server then skips from value to value (a loose
+    index scan). Otherwise texts are compared by their bytes."""
     value: Part = Name.of(column.name) if by_index else AsText(Name.of(column.name))
     return sql(
         "SELECT CAST(found.value AS CHAR)\n"
@@ -53,8 +55,9 @@ def distinct_values(table: TableName, column: Column, limit: int, *, by_index: b
 
 
 def create_stage(stage: TableName, table: TableName, columns: Sequence[Column]) -> Sql:
-    """The columns' own types and character sets. From a join that has no rows, so that none of them is required: the
-    default of a date that is would be refused."""
+    """Return the DDL of a staging table: nullable columns with the types and character sets of the table's columns.
+
+    The outer join without rows makes them nullable: a NOT NULL date would get a default that the server refuses."""
     chosen: list[Part] = [
         sql("t.{column} AS {name}", column=Name.of(column.name), name=Name.of(staged_name(number)))
         for number, column in enumerate(columns)

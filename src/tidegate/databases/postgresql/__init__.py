@@ -1,7 +1,7 @@
 """PostgreSQL 14 and later, as source and as target.
 
-Rows leave and arrive by COPY. All tasks of one extraction read the same exported snapshot, and a load streams inside
-the transaction that writes its ledger row.
+Rows are read and written by COPY. All tasks of one extraction read the same exported snapshot. A load streams its rows
+inside the transaction that writes the ledger row.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import Any
 from tidegate.databases.postgresql import types
 from tidegate.databases.postgresql.dialect import DIALECT
 from tidegate.databases.postgresql.statements import create_stage
-from tidegate.interfaces import Database, Feature, Session
+from tidegate.interfaces import Capabilities, Database, Session
 from tidegate.model.columns import Column
 from tidegate.model.names import TableName
-from tidegate.model.values import Kind
+from tidegate.model.values import ValueKind
 from tidegate.sql.text import Literal, Name, Part, Sql, names, raw, sql
 
 LONGEST_NAME = 63
@@ -29,7 +29,21 @@ class Postgresql(Database):
 
     kind = "postgresql"
     label = "PostgreSQL"
-    features = frozenset({Feature.EXPORTED_SNAPSHOT})
+    capabilities = Capabilities(
+        transactional_ddl=True,
+        enforced_keys=True,
+        session_locks=True,
+        streams_into_transaction=True,
+        exported_snapshots=True,
+        read_only_sessions=True,
+        native_partitions=True,
+        row_versions=False,
+        bulk_from_files=False,
+        schemas_are_databases=False,
+        updates_identity=True,
+        surrogate_keys=True,
+        alters_columns=True,
+    )
     dialect = DIALECT
 
     def connect(self, purpose: str, *, read_only: bool = False, query_timeout: float | None = None) -> Session:
@@ -40,22 +54,22 @@ class Postgresql(Database):
 
     def _arguments(self, purpose: str) -> dict[str, Any]:
         place = self.connection
-        given = {
+        settings = {
             "host": place.host,
             "port": place.port,
             "dbname": place.database,
             "user": place.user,
             "password": place.password,
-            # Whoever looks at the server sees which program on which machine this is; 63 bytes at most.
+            # pg_stat_activity shows program, machine and process; the server cuts it after 63 bytes.
             "application_name": f"tidegate {purpose} {socket.gethostname()[:24]}:{os.getpid()}"[:63],
             "connect_timeout": 10,
             "keepalives_idle": 30,
             "keepalives_interval": 10,
             "keepalives_count": 6,
         }
-        named = {key: value for key, value in {**given, **dict(place.options)}.items() if value not in (None, "")}
-        # PGHOSTADDR would lead elsewhere than the host that was checked; an empty address keeps it out.
-        return {"hostaddr": "", **named}
+        chosen = {key: value for key, value in {**settings, **dict(place.options)}.items() if value not in (None, "")}
+        # PGHOSTADDR could lead to another server than the host that was checked; an empty address overrides it.
+        return {"hostaddr": "", **chosen}
 
     @property
     def default_schema(self) -> str:
@@ -64,24 +78,24 @@ class Postgresql(Database):
     def own_table(self, name: str) -> TableName:
         return TableName("tidegate", name)
 
-    def partition_kind(self, column: Column) -> Kind | None:
-        return types.partition_kind(column)
+    def value_kind(self, column: Column) -> ValueKind | None:
+        return types.value_kind(column)
 
-    def clock(self, mark: Column) -> Sql | None:
-        """A time without a zone is that of the server, whatever ours is set to."""
-        there = sql("now() AT TIME ZONE (SELECT reset_val FROM pg_settings WHERE name = 'TimeZone')")
-        moment = {"instant": sql("now()"), "timestamp": there, "date": there}.get(mark.holds.family)
+    def clock_query(self, cursor: Column) -> Sql | None:
+        """A timestamp without a zone is in the server's own zone, not in that of our session (UTC)."""
+        local_time = sql("now() AT TIME ZONE (SELECT reset_val FROM pg_settings WHERE name = 'TimeZone')")
+        moment = {"instant": sql("now()"), "timestamp": local_time, "date": local_time}.get(cursor.logical_type.family)
         if moment is None:
             return None
-        return sql("SELECT CAST(CAST({moment} AS {type}) AS text)", moment=moment, type=raw(mark.type))
+        return sql("SELECT CAST(CAST({moment} AS {type}) AS text)", moment=moment, type=raw(cursor.type))
 
     def declare(self, column: Column) -> Column:
         return types.declare(column)
 
-    def refused_names(self, names: Sequence[str]) -> dict[str, str]:
-        """The server itself would cut them without an error."""
-        long = [name for name in names if len(name.encode()) > LONGEST_NAME]
-        return dict.fromkeys(long, f"longer than {LONGEST_NAME} bytes")
+    def invalid_names(self, names: Sequence[str]) -> dict[str, str]:
+        """The server cuts longer names without an error."""
+        too_long = [name for name in names if len(name.encode()) > LONGEST_NAME]
+        return dict.fromkeys(too_long, f"longer than {LONGEST_NAME} bytes")
 
     def create_table(self, name: TableName, columns: Sequence[Column], key: Sequence[str], index_on: str) -> list[Sql]:
         parts: list[Part] = [_definition(column) for column in columns]
@@ -115,12 +129,15 @@ class Postgresql(Database):
         login = Name.of(self.connection.user or "the_login")
         schemas = sorted({table.schema for table in tables})
         return [
-            *(sql("GRANT USAGE ON SCHEMA {schema} TO {login}", schema=Name.of(one), login=login) for one in schemas),
-            *(sql("GRANT SELECT ON {table} TO {login}", table=Name.of(one), login=login) for one in tables),
+            *(
+                sql("GRANT USAGE ON SCHEMA {schema} TO {login}", schema=Name.of(schema), login=login)
+                for schema in schemas
+            ),
+            *(sql("GRANT SELECT ON {table} TO {login}", table=Name.of(table), login=login) for table in tables),
         ]
 
     def grants_to_write(self, tables: Sequence[TableName], updated: Collection[TableName]) -> list[Sql]:
-        """Of a table that it creates a login is the owner; one that was there must belong to it to be altered."""
+        """A login owns the tables that it creates. An existing table must belong to the login to be altered."""
         login = Name.of(self.connection.user or "the_login")
         schemas = sorted({table.schema for table in tables})
         return [
@@ -130,19 +147,19 @@ class Postgresql(Database):
                 login=login,
             ),
             *(
-                sql("GRANT USAGE, CREATE ON SCHEMA {schema} TO {login}", schema=Name.of(one), login=login)
-                for one in schemas
+                sql("GRANT USAGE, CREATE ON SCHEMA {schema} TO {login}", schema=Name.of(schema), login=login)
+                for schema in schemas
             ),
-            *(self._grant_if_there(table, login, updates=table in updated) for table in tables),
+            *(self._grant_if_exists(table, login, updates=table in updated) for table in tables),
         ]
 
-    def _grant_if_there(self, table: TableName, login: Name, *, updates: bool) -> Sql:
-        """A table that is created later belongs to whoever creates it."""
+    def _grant_if_exists(self, table: TableName, login: Name, *, updates: bool) -> Sql:
+        """A table that does not exist yet will belong to the login that creates it, and needs no grant."""
         rights = raw("SELECT, INSERT, UPDATE, DELETE" if updates else "SELECT, INSERT, DELETE")
         grant = sql("GRANT {rights} ON {table} TO {login}", rights=rights, table=Name.of(table), login=login)
-        name = Literal(self.text_of(sql("{table}", table=Name.of(table))))
+        name = Literal(self.render(sql("{table}", table=Name.of(table))))
         body = sql("BEGIN IF to_regclass({name}) IS NOT NULL THEN {grant}; END IF; END", name=name, grant=grant)
-        return sql("DO {body}", body=Literal(self.text_of(body)))
+        return sql("DO {body}", body=Literal(self.render(body)))
 
     def add_column(self, table: TableName, column: Column) -> Sql:
         return sql(

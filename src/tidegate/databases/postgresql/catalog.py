@@ -1,11 +1,11 @@
-"""What PostgreSQL's catalog says about tables.
+"""Queries of PostgreSQL's catalog, and table schemas from their answers.
 
 Facts that shape this file
- * Names are of a type that sorts and folds by the collation "C", whatever the database's own is: É stays É.
- * A domain may be made of a domain; the type at the bottom holds the length and the precision.
- * Only types of pg_catalog are known by their name: a schema of the user's may hold a `date` of its own. Nor is a
-   text whose collation calls unlike texts equal: its values are fewer than its spellings.
- * A hash, a GIN or a BRIN index cannot tell the next greater value.
+ * The type `name` sorts and folds by the collation "C", whatever the database's collation is: É stays É.
+ * A domain can be based on a domain. Only the base type at the bottom has length and precision.
+ * Only types of pg_catalog are known by their name: a user's schema may have a `date` of its own. A text type with a
+   nondeterministic collation is not known either: two different texts can be equal there.
+ * A hash, GIN or BRIN index cannot find the next greater value.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tidegate.databases.postgresql.types import KIND, holds
-from tidegate.model.columns import Column, Shape
-from tidegate.model.names import TableName, spelled
+from tidegate.databases.postgresql.types import KIND, logical_type
+from tidegate.model.columns import Column, TableSchema
+from tidegate.model.names import TableName, resolve_names
 from tidegate.model.types import Type
 
 COLUMNS = """
@@ -97,10 +97,10 @@ WHERE datname = current_database()
 """
 
 
-def shapes(
+def table_schemas(
     names: Sequence[TableName], columns: Iterable[Any], keys: Iterable[Any], guards: Iterable[Any]
-) -> dict[TableName, Shape]:
-    """One shape for each name that was found: of exactly this spelling, else the only one that differs in case."""
+) -> dict[TableName, TableSchema]:
+    """Return the schema of each name that exists, in exactly this case or as the only one that differs in case."""
     found: dict[TableName, dict[str, Any]] = {}
     for schema, table, estimate, readable, partitioned_by, *column in columns:
         entry = found.setdefault(TableName(schema, table), {"columns": [], "keys": [], "guards": {}})
@@ -112,14 +112,14 @@ def shapes(
     for schema, table, kind, name in guards:
         if TableName(schema, table) in found:
             found[TableName(schema, table)]["guards"].setdefault(kind, []).append(name)
-    made = {name: _shape(name, entry) for name, entry in found.items()}
-    return {name: made[real] for name, real in spelled(names, made).items()}
+    schemas = {name: _schema(name, entry) for name, entry in found.items()}
+    return {name: schemas[real] for name, real in resolve_names(names, schemas).items()}
 
 
-def _shape(name: TableName, entry: dict[str, Any]) -> Shape:
+def _schema(name: TableName, entry: dict[str, Any]) -> TableSchema:
     keys = [(is_primary, is_unique, tuple(indexed)) for is_primary, is_unique, indexed in entry["keys"]]
     guards = {kind: tuple(found) for kind, found in entry["guards"].items()}
-    return Shape(
+    return TableSchema(
         name=name,
         columns=tuple(entry["columns"]),
         primary_key=next((indexed for is_primary, _, indexed in keys if is_primary), ()),
@@ -147,18 +147,18 @@ def _column(
     enum: bool,
     collation: str,
 ) -> Column:
-    held = Type("enum", spelling=base) if enum else holds(type_name, base)
+    type_ = Type("enum", spelling=base) if enum else logical_type(type_name, base)
     return Column(
         name=name,
         type=declared,
-        rests_as=held.rests_as,
+        storage_type=type_.storage_type,
         nullable=nullable,
         generated=generated,
         identity=identity,
         has_default=default or identity,
-        # A domain lives in one database: elsewhere the type below it takes the same values.
-        in_target="" if base == declared else base,
-        holds=held,
+        # A domain exists in one database only: elsewhere its base type takes the same values.
+        portable_type="" if base == declared else base,
+        logical_type=type_,
         database=KIND,
         collation=collation,
     )

@@ -1,12 +1,12 @@
-"""Between COPY's csv and Arrow, without a Python object per value.
+"""Conversion between the csv of COPY and Arrow, without a Python object per value.
 
 Facts that shape this file
  * COPY TO sends one message per row, so a block of messages is a block of whole rows.
- * A null is an empty field without quotes, an empty string one with quotes; pyarrow can tell them apart.
- * pyarrow drops a byte-order mark at the start of what it parses: a header line goes first, so that a value which
-   begins with one keeps it.
+ * A null is an empty field without quotes, an empty string is `""`. pyarrow can tell them apart.
+ * pyarrow drops a byte-order mark at the start of its input. So a header line goes first, and a value that begins with
+   a byte-order mark keeps it.
  * Before version 18, COPY FROM ends at a row that begins with `\\.` without quotes. pyarrow quotes every string, so
-   no value can be taken for the end of data, also not one with a line that holds `\\.` alone.
+   no value is taken for the end of data, not even a value with a line that is `\\.` alone.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from tidegate.databases.postgresql.decoding import Block
-from tidegate.databases.postgresql.failures import nul_in
+from tidegate.databases.postgresql.failures import nul_character
 from tidegate.errors import NotNative, ValueProblem
+from tidegate.hashing.hexadecimal import bytes_from_hex, hex_from_bytes
 from tidegate.model.columns import Column
-from tidegate.rows.hexadecimal import bytes_from_hex, hex_from_bytes
 
 _BAD_COLUMN = re.compile(r"In CSV column #(\d+)")
 
 
 def decoded(blocks: Iterable[Block], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Raises NotNative with the column that holds what its type has no room for."""
+    """Yield the batches in these blocks. Raises NotNative with the column if a value does not fit its Arrow type."""
     decoder = Decoder(schema)
     for block, ends in blocks:
         yield decoder.decode(bytes(block), len(ends))
 
 
 class Decoder:
-    """From blocks of csv rows to batches of one schema."""
+    """Converts blocks of csv rows to batches of one schema."""
 
     def __init__(self, schema: pa.Schema) -> None:
         self.schema = schema
-        # Names of our own, since a table may have columns whose names csv would have to quote.
+        # Generated labels, since the names of a table's columns may need quoting in csv.
         labels = [f"c{position}" for position in range(len(schema))]
         self._header = (",".join(labels) + "\n").encode()
         types = {label: _csv_type(field.type) for label, field in zip(labels, schema, strict=True)}
@@ -57,7 +57,7 @@ class Decoder:
     def decode(self, block: bytes, rows: int) -> pa.RecordBatch:
         if not block.endswith(b"\n"):
             raise ValueProblem(
-                "COPY sent half a row.",
+                "COPY sent an incomplete row.",
                 "Nothing was written from it.",
                 "Run again; report this if it repeats.",
             )
@@ -66,37 +66,38 @@ class Decoder:
         try:
             table = pa_csv.read_csv(io.BytesIO(content), read, self._parse, self._convert)
         except pa.ArrowInvalid as problem:
-            raise self._explained(problem) from None
+            raise self._error(problem) from None
         if table.num_rows != rows:
             raise ValueProblem(
-                f"COPY sent {rows} rows, {table.num_rows} were understood.", "Nothing was written from them."
+                f"COPY sent {rows} rows, but {table.num_rows} were parsed.", "Nothing was written from them."
             )
         arrays = [_from_csv(table.column(i), field.type) for i, field in enumerate(self.schema)]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
-    def _explained(self, problem: pa.ArrowInvalid) -> ValueProblem:
+    def _error(self, problem: pa.ArrowInvalid) -> ValueProblem:
         bad = _BAD_COLUMN.search(str(problem))
         if bad is None:
-            return ValueProblem("The rows that COPY sent could not be understood.", "Nothing was written from them.")
+            return ValueProblem("The rows that COPY sent could not be parsed.", "Nothing was written from them.")
         return NotNative(self.schema.field(int(bad[1])).name)
 
 
 def encoded(batches: Iterable[pa.RecordBatch], columns: Sequence[Column]) -> Iterator[bytes]:
-    """csv for COPY FROM, block by block. Raises NotWritable."""
-    # A truth goes into a column of numbers as 0 or 1; COPY would write it as a letter.
-    as_numbers = [place for place, column in enumerate(columns) if column.holds.is_integer]
+    """Yield csv for COPY FROM, block by block. Raises NotWritable."""
+    # A bool goes into a numeric column as 0 or 1; pyarrow would write `true`.
+    as_numbers = [position for position, column in enumerate(columns) if column.logical_type.is_integer]
     for batch in batches:
         block = encode(batch, as_numbers)
         if b"\0" in block:
-            raise nul_in(_column_with_nul(batch))
+            raise nul_character(_column_with_nul(batch))
         yield block
 
 
 def encode(batch: pa.RecordBatch, as_numbers: Sequence[int] = ()) -> bytes:
-    """Truths in the columns at `as_numbers` become 0 and 1."""
+    """Return a batch as csv. Bools in the columns at the positions `as_numbers` become 0 and 1."""
     arrays = [_to_csv(column) for column in batch.columns]
-    for place in as_numbers:
-        arrays[place] = arrays[place].cast(pa.int16()) if pa.types.is_boolean(arrays[place].type) else arrays[place]
+    for position in as_numbers:
+        if pa.types.is_boolean(arrays[position].type):
+            arrays[position] = arrays[position].cast(pa.int16())
     labels = [f"c{position}" for position in range(len(arrays))]
     out = io.BytesIO()
     pa_csv.write_csv(pa.RecordBatch.from_arrays(arrays, labels), out, pa_csv.WriteOptions(include_header=False))
@@ -107,7 +108,7 @@ def _column_with_nul(batch: pa.RecordBatch) -> str:
     for name, array in zip(batch.schema.names, batch.columns, strict=True):
         if pa.types.is_string(array.type) and pc.any(pc.match_substring(array, "\0")).as_py():
             return str(name)
-    raise ValueProblem("A row holds U+0000.", "Nothing of it was written.")
+    raise ValueProblem("A row holds U+0000.", "Nothing was written from it.")
 
 
 def _csv_type(arrow: pa.DataType) -> pa.DataType:

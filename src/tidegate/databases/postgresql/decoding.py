@@ -1,14 +1,15 @@
-"""From COPY's binary format to Arrow, a whole column at once and without a Python object per value.
+"""Conversion of COPY's binary format to Arrow: a column at a time, without a Python object per value.
 
 Facts that shape this file
- * A stream is a header, rows, and a row of -1 columns. A row is the number of its columns (int16), then for each its
-   length (int32, -1 for a null) and its bytes. All numbers are big-endian.
- * COPY TO sends one message per row, and the header with the first: so it is known where a row begins, and the length
-   before each value leads to the next one, of all rows at once.
- * A numeric is four int16 (how many digits, the exponent of the first, sign, scale) and digits to the base 10,000,
-   without zeros at either end. The sign of what is no number has its upper bit set.
- * Moments count from 2000-01-01, days in int32, microseconds in int64; infinity is the largest and the least of them.
- * What has no entry here is read as csv.
+ * A stream is a header, rows, and a row of -1 columns. A row is the number of its columns (int16), then for each column
+   its length (int32, -1 for null) and its bytes. All numbers are big-endian.
+ * COPY TO sends one message per row, and the header with the first. So the start of every row is known, and the length
+   of each value leads to the next value, for all rows at once.
+ * A numeric is four int16 (number of digits, exponent of the first, sign, scale) and digits to the base 10,000, without
+   zeros at either end. The sign of NaN and infinity has its upper bit set.
+ * Dates and timestamps count from 2000-01-01, days in int32, microseconds in int64. The largest and the smallest number
+   are infinity and -infinity.
+ * A type without an entry here is read as csv.
 """
 
 from __future__ import annotations
@@ -23,23 +24,23 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from tidegate.databases._pieces import Mask, Numbers, gather_values, validity_bitmap
 from tidegate.errors import NotNative, ValueProblem
 from tidegate.model.columns import Column
-from tidegate.rows.pieces import Mask, Numbers, gathered, validity
 
 Words: TypeAlias = npt.NDArray[np.uint64]
 Block: TypeAlias = tuple[bytearray, list[int]]
-"""Bytes of whole messages, and where each of them ends."""
+"""The bytes of whole messages, and the end of each message."""
 
 SIGNATURE = b"PGCOPY\n\xff\r\n\0"
 _HEADER_BYTES = 19
 _END = b"\xff\xff"
-# Behind the last row: a number that is not there, since its value is null, may be read all the same.
+# After the last row: the position of a null is read as a number, too, and must exist.
 _PADDING = bytes(24)
 
 _INTEGERS = {"int16": ">i2", "int32": ">i4", "int64": ">i8"}
 IS_TEXT = re.compile(r"text|json|(character|character varying)(\(\d+\))?")
-# Their text by a cast is the one that csv has; of truths, addresses and padded texts it is another.
+# For these a cast to text gives the text that csv has; for bools, addresses and padded texts it does not.
 _CAST_TO_TEXT = ("uuid", "number", "decimal", "date", "time", "timestamp", "instant", "json")
 
 _SECOND = 1_000_000
@@ -49,14 +50,14 @@ YEARS_OF_FOUR_DIGITS = (-719_162, 2_932_896)  # days from 1970 to 0001-01-01 and
 
 NEGATIVE = 0x4000
 BASE = 10_000
-DIGITS = 4  # to the base ten, that one of these stands for
-_TOGETHER = 4  # as many of these lie in a word of 64 bits, a quarter each
-_DIGITS_OF_A_WORD = 18  # to the base ten
+DIGITS = 4  # decimal digits in a digit to the base 10,000
+_TOGETHER = 4  # digits to the base 10,000 in a word of 64 bits, a quarter each
+_DIGITS_OF_A_WORD = 18  # decimal digits that a word of 64 bits can hold
 
 
 @dataclass(frozen=True)
 class Values:
-    """One column of a block: its bytes among those of the rows."""
+    """One column of a block: where its values lie among the bytes of the rows."""
 
     data: bytearray
     begins: Numbers
@@ -64,79 +65,79 @@ class Values:
     is_null: Mask | None
 
     def numbers(self, code: str, behind: Numbers | int = 0) -> Numbers:
-        """What stands at the beginning of each value, or so many bytes behind it, read as numbers."""
+        """Return the number that starts each value, or that lies `behind` bytes after its start."""
         found: Numbers = _at_every_byte(self.data, code)[self.begins + behind].astype(np.int64)
         return found
 
     def array(self, kind: pa.DataType, content: npt.NDArray[Any]) -> pa.Array:
-        return pa.Array.from_buffers(kind, len(self.begins), [validity(self.is_null), pa.py_buffer(content)])
+        return pa.Array.from_buffers(kind, len(self.begins), [validity_bitmap(self.is_null), pa.py_buffer(content)])
 
-    def there(self, mask: Mask) -> Mask:
-        """Only of values that are not null."""
+    def not_null(self, mask: Mask) -> Mask:
+        """Return the mask, False for nulls."""
         return mask if self.is_null is None else mask & ~self.is_null
 
 
 Reader: TypeAlias = Callable[[Values, pa.DataType], pa.Array | None]
-"""None when a value is met that the type has no room for."""
+"""Returns the column as an Arrow array, or None if a value does not fit the Arrow type."""
 
 
 @dataclass(frozen=True)
 class Form:
-    """How a column crosses the wire."""
+    """How a column is transferred and read."""
 
     read: Reader
     as_text: bool = False
-    """The server is asked for its text."""
+    """The query casts the column to text."""
 
 
 def forms(columns: Sequence[Column], schema: pa.Schema) -> list[Form] | None:
-    """One for each column; None when one of them has no binary form that is known here."""
+    """Return a form for each column, or None if a column has no known binary form: then csv is used."""
     found = [_form(column, field.type) for column, field in zip(columns, schema, strict=True)]
     known = [form for form in found if form is not None]
     return known if len(known) == len(found) else None
 
 
 def _form(column: Column, kind: pa.DataType) -> Form | None:
-    held = column.holds.family
+    family = column.logical_type.family
     if pa.types.is_string(kind):
         return _form_of_text(column)
-    if held in _INTEGERS and pa.types.is_signed_integer(kind):
-        return Form(_integers(_INTEGERS[held]))
-    if held == "decimal" and pa.types.is_decimal(kind):
+    if family in _INTEGERS and pa.types.is_signed_integer(kind):
+        return Form(_integers(_INTEGERS[family]))
+    if family == "decimal" and pa.types.is_decimal(kind):
         return Form(_decimals) if column.type != "money" else None
-    if (held == "timestamp" and kind == pa.timestamp("us")) or (
-        held == "instant" and kind == pa.timestamp("us", "UTC")
+    if (family == "timestamp" and kind == pa.timestamp("us")) or (
+        family == "instant" and kind == pa.timestamp("us", "UTC")
     ):
-        return Form(_moments)
+        return Form(_timestamps)
     return {
         ("float32", pa.float32()): Form(_floats(">f4")),
         ("float64", pa.float64()): Form(_floats(">f8")),
-        ("bool", pa.bool_()): Form(_truths),
+        ("bool", pa.bool_()): Form(_booleans),
         ("date", pa.date32()): Form(_dates),
         ("time", pa.time64("us")): Form(_times),
         ("binary", pa.binary()): Form(_bytes),
-    }.get((held, kind))
+    }.get((family, kind))
 
 
 def _form_of_text(column: Column) -> Form | None:
-    """By its type as well as by what it holds: a column of any type holds text when it is asked for as text."""
-    held = column.holds
-    if held.family == "char" and column.stands_for is not None and column.stands_for.family == "trimmed":
-        return Form(_texts, as_text=True)  # which drops the padding
-    if IS_TEXT.fullmatch(column.type) or held.family == "enum":
+    """Decides by the type, too: a column of any type has the logical type `string` when it is requested as text."""
+    logical_type = column.logical_type
+    if logical_type.family == "char" and column.read_as is not None and column.read_as.family == "trimmed":
+        return Form(_texts, as_text=True)  # the cast drops the padding
+    if IS_TEXT.fullmatch(column.type) or logical_type.family == "enum":
         return Form(_texts)
-    if held.family in _CAST_TO_TEXT and column.type != "money":
+    if logical_type.family in _CAST_TO_TEXT and column.type != "money":
         return Form(_texts, as_text=True)
     return None
 
 
 def decoded(blocks: Iterable[Block], schema: pa.Schema, forms: Sequence[Form]) -> Iterator[pa.RecordBatch]:
-    """Raises NotNative with the column that holds what its type has no room for."""
+    """Yield the batches in these blocks. Raises NotNative with the column if a value does not fit its Arrow type."""
     is_first = True
     for data, ends in blocks:
         stops = np.array(ends, np.int64)
-        begins = np.concatenate(([_header_of(data) if is_first else 0], stops[:-1]))
-        # A header may come by itself, and the end does: a row of no columns, which no row is.
+        begins = np.concatenate(([_header_length(data) if is_first else 0], stops[:-1]))
+        # The header may be a message of its own, and the end marker always is: both are shorter than any row.
         rows = stops - begins > len(_END)
         data += _PADDING
         if rows.any():
@@ -144,17 +145,16 @@ def decoded(blocks: Iterable[Block], schema: pa.Schema, forms: Sequence[Form]) -
         is_first = False
 
 
-def _header_of(data: bytearray) -> int:
-    """Its length."""
+def _header_length(data: bytearray) -> int:
     if len(data) < _HEADER_BYTES or not data.startswith(SIGNATURE):
-        raise _not_understood()
+        raise _not_parsed()
     extension: int = struct.unpack_from(">i", data, _HEADER_BYTES - 4)[0]
     return _HEADER_BYTES + extension
 
 
 def _batch(data: bytearray, begins: Numbers, ends: Numbers, schema: pa.Schema, forms: Sequence[Form]) -> pa.RecordBatch:
     if (_at_every_byte(data, ">i2")[begins] != len(forms)).any():
-        raise _not_understood()
+        raise _not_parsed()
     at, arrays = begins + 2, []
     for field, form in zip(schema, forms, strict=True):
         lengths = _at_every_byte(data, ">i4")[at].astype(np.int64)
@@ -168,19 +168,19 @@ def _batch(data: bytearray, begins: Numbers, ends: Numbers, schema: pa.Schema, f
         arrays.append(array)
         at = values.begins + lengths
     if (at != ends).any():
-        raise _not_understood()
+        raise _not_parsed()
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def _at_every_byte(data: bytearray, code: str) -> npt.NDArray[Any]:
-    """The number that begins at each byte, whether or not one does."""
+    """Return the number that would start at each byte of the data."""
     numbers: npt.NDArray[Any] = np.ndarray((len(data) - 8,), np.dtype(code), data, strides=(1,))
     return numbers
 
 
-def _not_understood() -> ValueProblem:
+def _not_parsed() -> ValueProblem:
     return ValueProblem(
-        "The rows that COPY sent could not be understood.",
+        "The rows that COPY sent could not be parsed.",
         "Nothing was written from them.",
         "Run again; report this if it repeats.",
     )
@@ -193,7 +193,7 @@ def _integers(code: str) -> Reader:
     def read(values: Values, kind: pa.DataType) -> pa.Array | None:
         found, width = values.numbers(code), kind.bit_width // 8
         bounds = np.iinfo(f"i{width}")
-        if width < np.dtype(code).itemsize and values.there((found < bounds.min) | (found > bounds.max)).any():
+        if width < np.dtype(code).itemsize and values.not_null((found < bounds.min) | (found > bounds.max)).any():
             return None
         return values.array(kind, found.astype(f"i{width}"))
 
@@ -204,37 +204,37 @@ def _floats(code: str) -> Reader:
     return lambda values, kind: values.array(kind, _at_every_byte(values.data, code)[values.begins].astype(code[1:]))
 
 
-def _truths(values: Values, kind: pa.DataType) -> pa.Array:
+def _booleans(values: Values, kind: pa.DataType) -> pa.Array:
     return values.array(kind, np.packbits(values.numbers("u1") != 0, bitorder="little"))
 
 
 def _dates(values: Values, kind: pa.DataType) -> pa.Array | None:
     days = values.numbers(">i4") + EPOCH_DAYS
     first, last = YEARS_OF_FOUR_DIGITS
-    if values.there((days < first) | (days > last)).any():
+    if values.not_null((days < first) | (days > last)).any():
         return None
     return values.array(kind, days.astype(np.int32))
 
 
 def _times(values: Values, kind: pa.DataType) -> pa.Array | None:
     found = values.numbers(">i8")
-    return None if values.there(found >= DAY).any() else values.array(kind, found)
+    return None if values.not_null(found >= DAY).any() else values.array(kind, found)
 
 
-def _moments(values: Values, kind: pa.DataType) -> pa.Array | None:
+def _timestamps(values: Values, kind: pa.DataType) -> pa.Array | None:
     found = values.numbers(">i8")
     first, last = ((day - EPOCH_DAYS) * DAY for day in YEARS_OF_FOUR_DIGITS)
-    if values.there((found < first) | (found >= last + DAY)).any():
+    if values.not_null((found < first) | (found >= last + DAY)).any():
         return None
     return values.array(kind, found + EPOCH_DAYS * DAY)
 
 
 def _bytes(values: Values, kind: pa.DataType) -> pa.Array:
-    return gathered(values.data, values.begins, values.lengths, values.is_null)
+    return gather_values(values.data, values.begins, values.lengths, values.is_null)
 
 
 def _texts(values: Values, kind: pa.DataType) -> pa.Array | None:
-    """A database without an encoding holds and sends bytes that are no text."""
+    """Return None for bytes that are no UTF-8: a database in SQL_ASCII stores and sends any bytes."""
     texts = _bytes(values, kind).view(kind)
     try:
         texts.validate(full=True)
@@ -267,7 +267,7 @@ def _decimals(values: Values, kind: pa.DataType) -> pa.Array | None:
 
 
 def _magnitudes(values: Values, digits: Numbers, exponents: Numbers, kind: pa.DataType) -> tuple[Words, Words] | None:
-    """How many units of the last place, as lower and upper words. None when a digit stands outside of the type."""
+    """Return the unscaled numbers as lower and upper words; None if a number has more digits than the type."""
     before, behind = -(-(kind.precision - kind.scale) // DIGITS), -(-kind.scale // DIGITS)
     highest = int(exponents.max(initial=-1))
     if highest >= before or int((exponents - digits).min(initial=-1)) < -behind - 1:
@@ -303,7 +303,7 @@ _EVERY_OTHER_QUARTER = np.uint64(0x0000FFFF0000FFFF)
 
 
 def _word(values: Values, digits: Numbers, exponents: Numbers, place: int) -> Words:
-    """The digits at this place and the three below it, of every number, as one; 0 for those that it does not have."""
+    """Return four digits to the base 10,000, from this place down, as one number; 0 for digits that a number lacks."""
     first = np.clip(exponents - place, -_TOGETHER, digits)
     found = values.numbers(">i8", 8 + 2 * first).view(np.uint64)
     found &= _QUARTERS[_TOGETHER + np.minimum(first, 0)]
@@ -314,7 +314,7 @@ def _word(values: Values, digits: Numbers, exponents: Numbers, place: int) -> Wo
 
 
 def _times_plus(lower: Words, upper: Words, factor: int, summand: Words) -> tuple[Words, Words]:
-    """number * factor + summand in words of 64 bits, by halves: numpy keeps no carry."""
+    """Return number * factor + summand in words of 64 bits, computed by halves, since numpy has no carry."""
     factor_low, factor_high = np.uint64(factor & 0xFFFFFFFF), np.uint64(factor >> 32)
     low, high = lower & _LOWER_HALF, lower >> _HALF
     first, second, third = low * factor_low, low * factor_high, high * factor_low

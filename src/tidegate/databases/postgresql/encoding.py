@@ -1,12 +1,12 @@
-"""From Arrow to COPY's binary format, a whole column at once and without a Python object per value.
+"""Conversion of Arrow to COPY's binary format: a column at a time, without a Python object per value.
 
 Facts that shape this file
- * The format is that of `decoding.py`. The server takes a value for one of the column's own type and checks nothing
-   else: so a column is written this way only where its type is known to be that of the values.
- * Between two texts, all values of fixed length, with the lengths before them, are one piece of fixed length for every
-   row; Arrow then joins pieces and texts, row by row. A null has a length and no bytes, so a column that has some is
-   written as a text is.
- * The server strips zeros off either end of a numeric's digits: all numbers of a column can have as many of them.
+ * The format is described in `decoding.py`. The server reads the bytes as the column's type and does not check more. So
+   a column is written in binary only if its type is known to be the type of the values.
+ * All fixed-length values between two texts, with the lengths before them, form one piece of the same length in every
+   row. Arrow joins pieces and texts row by row. A null has a length and no bytes, so a column with nulls is written as
+   a text is.
+ * The server strips zeros from both ends of a numeric's digits, so all numbers of a column can have equally many.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tidegate.databases._pieces import Mask, Numbers
 from tidegate.databases.postgresql.decoding import (
     BASE,
     DAY,
@@ -30,10 +31,9 @@ from tidegate.databases.postgresql.decoding import (
     SIGNATURE,
     YEARS_OF_FOUR_DIGITS,
 )
-from tidegate.databases.postgresql.failures import NotWritable, nul_in
+from tidegate.databases.postgresql.failures import NotWritable, nul_character
 from tidegate.errors import ValueProblem
 from tidegate.model.columns import Column
-from tidegate.rows.pieces import Mask, Numbers
 
 HEADER = SIGNATURE + bytes(8)
 END = b"\xff\xff"
@@ -41,15 +41,15 @@ END = b"\xff\xff"
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 Words: TypeAlias = npt.NDArray[np.uint64]
 Writer: TypeAlias = Callable[[pa.Array], Bytes | None]
-"""The bytes of every value, a row of a matrix each; what stands for a null is of no account. None for a year that the
-server, asked by a text, would not take: as a number it takes any."""
+"""Returns the bytes of every value as a row of a matrix; those of a null are ignored. Returns None for a year outside
+of 1 to 9999: the server would refuse it as text, but accepts any number."""
 
 _INTEGERS = {"int16": 2, "int32": 4, "int64": 8}
 _NULL = -1
 
 
 def writers(columns: Sequence[Column], schema: pa.Schema) -> list[Writer | None] | None:
-    """One for each column, None for texts and bytes; nothing when one of them has to be written as csv."""
+    """Return a writer for each column, None for texts and bytes. Return None if a column must be written as csv."""
     found: list[Writer | None] = []
     for column, field in zip(columns, schema, strict=True):
         if _is_plain(column, field.type):
@@ -62,37 +62,38 @@ def writers(columns: Sequence[Column], schema: pa.Schema) -> list[Writer | None]
 
 
 def _is_plain(column: Column, kind: pa.DataType) -> bool:
-    """Whether the server takes the bytes as they are. By its type: what is asked for as text is said to hold text."""
+    """Return whether the server takes the bytes unchanged. `type` decides: `logical_type` is `string` for any column
+    that was requested as text."""
     if pa.types.is_string(kind):
         return IS_TEXT.fullmatch(column.type) is not None
-    return pa.types.is_binary(kind) and column.holds.family == "binary"
+    return pa.types.is_binary(kind) and column.logical_type.family == "binary"
 
 
 def _writer(column: Column, kind: pa.DataType) -> Writer | None:
-    held = column.holds.family
-    if held in _INTEGERS and pa.types.is_signed_integer(kind) and kind.bit_width // 8 <= _INTEGERS[held]:
-        return _numbers(f">i{_INTEGERS[held]}")
-    if held == "decimal" and pa.types.is_decimal128(kind) and column.type != "money":
+    family = column.logical_type.family
+    if family in _INTEGERS and pa.types.is_signed_integer(kind) and kind.bit_width // 8 <= _INTEGERS[family]:
+        return _numbers(f">i{_INTEGERS[family]}")
+    if family == "decimal" and pa.types.is_decimal128(kind) and column.type != "money":
         return _decimals
     return {
         ("float32", pa.float32()): _numbers(">f4"),
         ("float64", pa.float64()): _numbers(">f8"),
-        ("bool", pa.bool_()): _truths,
+        ("bool", pa.bool_()): _booleans,
         ("date", pa.date32()): _since_2000(">i4", 1),
         ("time", pa.time64("us")): _numbers(">i8"),
         ("timestamp", pa.timestamp("us")): _since_2000(">i8", DAY),
         ("instant", pa.timestamp("us", "UTC")): _since_2000(">i8", DAY),
-    }.get((held, kind))
+    }.get((family, kind))
 
 
 def encoded(
     batches: Iterable[pa.RecordBatch], schema: pa.Schema, writers: Sequence[Writer | None]
 ) -> Iterator[memoryview]:
-    """The whole stream, block by block. Raises NotWritable."""
+    """Yield the whole stream, block by block. Raises NotWritable."""
     yield memoryview(HEADER)
     for batch in batches:
         if batch.schema.types != schema.types:
-            raise ValueProblem("Rows of unlike types came in one stream.", "Nothing of it was written.")
+            raise ValueProblem("Batches of one load have different types.", "Nothing was written from them.")
         if batch.num_rows:
             yield memoryview(_encoded(batch, writers))
     yield memoryview(END)
@@ -107,13 +108,13 @@ def _encoded(batch: pa.RecordBatch, writers: Sequence[Writer | None]) -> pa.Buff
         else:
             values = writer(array)
             if values is None:
-                raise NotWritable(name, "a year before 1 or after 9999, in a column of dates")
+                raise NotWritable(name, "a year before 1 or after 9999")
             _add_values(rows, array, values)
     return rows.joined()
 
 
 class _Rows:
-    """The pieces of every row: those of fixed length gather until one comes whose length is its own."""
+    """The pieces of every row. Fixed-length pieces are collected until a piece of varying length comes."""
 
     def __init__(self, count: int) -> None:
         self._count = count
@@ -124,8 +125,8 @@ class _Rows:
         self._gathered.append(fixed)
 
     def add_varying(self, lengths: Numbers, is_null: Mask | None, values: pa.Array) -> None:
-        told = lengths if is_null is None else np.where(is_null, _NULL, lengths)
-        self.add(_as_bytes(told.astype(">i4")))
+        written = lengths if is_null is None else np.where(is_null, _NULL, lengths)
+        self.add(_as_bytes(written.astype(">i4")))
         self._close()
         self._pieces.append(values)
 
@@ -153,8 +154,8 @@ def _add_values(rows: _Rows, array: pa.Array, values: Bytes) -> None:
     offsets = np.zeros(len(array) + 1, np.int32)
     np.cumsum(lengths, out=offsets[1:])
     content = pa.py_buffer(np.ascontiguousarray(values[~is_null]))
-    there = pa.Array.from_buffers(pa.binary(), len(array), [None, pa.py_buffer(offsets), content])
-    rows.add_varying(lengths, is_null, there)
+    not_null = pa.Array.from_buffers(pa.binary(), len(array), [None, pa.py_buffer(offsets), content])
+    rows.add_varying(lengths, is_null, not_null)
 
 
 def _add_texts(rows: _Rows, array: pa.Array, name: str) -> None:
@@ -166,7 +167,7 @@ def _add_texts(rows: _Rows, array: pa.Array, name: str) -> None:
     content = texts.buffers()[2]
     is_text = pa.types.is_string(array.type) and content is not None
     if is_text and b"\0" in memoryview(content)[int(offsets[0]) : int(offsets[-1])].tobytes():
-        raise nul_in(name)
+        raise nul_character(name)
     rows.add_varying(np.diff(offsets).astype(np.int64), is_null, texts)
 
 
@@ -199,8 +200,8 @@ def _numbers(code: str) -> Writer:
 
 
 def _since_2000(code: str, day: int) -> Writer:
-    """Dates and moments, so many to a day."""
-    first, last = (of_year * day for of_year in YEARS_OF_FOUR_DIGITS)
+    """Return a writer of dates and timestamps; `day` is the number of units in a day."""
+    first, last = (bound * day for bound in YEARS_OF_FOUR_DIGITS)
 
     def write(array: pa.Array) -> Bytes | None:
         found = _stored(array, code[1:]).astype(np.int64)
@@ -212,7 +213,7 @@ def _since_2000(code: str, day: int) -> Writer:
     return write
 
 
-def _truths(array: pa.Array) -> Bytes:
+def _booleans(array: pa.Array) -> Bytes:
     return _as_bytes(_stored(array.cast(pa.uint8()), "u1"))
 
 
@@ -233,7 +234,7 @@ def _decimals(array: pa.Array) -> Bytes:
 
 
 def _digits(lower: Words, upper: Words, count: int, spare: int) -> list[Words]:
-    """To the base 10,000, the last one first. Of the last one, as many decimal places as are spare are zeros."""
+    """Return the digits to the base 10,000, lowest first. The lowest ends with `spare` decimal zeros."""
     halves = [lower & _LOWER_HALF, lower >> _HALF, upper & _LOWER_HALF, upper >> _HALF]
     found: list[Words] = []
     if spare:
@@ -250,7 +251,7 @@ _LOWER_HALF = np.uint64(2**32 - 1)
 
 
 def _divided(halves: list[Words], by: int) -> tuple[list[Words], Words]:
-    """Numbers in halves of a word, the lowest first: their quotients without zeros in front of all, and the rests."""
+    """Divide numbers in half-words, lowest first. Return the quotients without leading zeros, and the remainders."""
     divisor = np.uint64(by)
     quotients: list[Words] = []
     rest = np.zeros(len(halves[0]), np.uint64)

@@ -1,4 +1,4 @@
-"""PostgreSQL's errors, sorted into what may be repeated, what is unknown and what is final."""
+"""PostgreSQL's errors as Tidegate's: what can be repeated and what is final."""
 
 from __future__ import annotations
 
@@ -40,25 +40,25 @@ _MISSING = ("42P01", "42703", "42704", "3F000", "3D000")
 _DENIED = ("42501",)
 _STATEMENT_TIMEOUT = "57014"
 _DUPLICATES = ("23505", "23P01")
-# How messages quote a value; other quotes are around names.
+# How messages quote a value. Other quotes are around names, which may be shown.
 _VALUE = re.compile(r'(: |value )".*"', re.DOTALL)
 
 
 @contextmanager
 def translated(connection: Connection) -> Iterator[None]:
-    """Turns the driver's errors into ours. Row values, which the server's detail may quote, are left out."""
+    """Turn errors of the driver into Tidegate's. Row values, which the server's detail may quote, are left out."""
     try:
         yield
     except psycopg.Error as problem:
-        raise _ours(problem, connection) from None
+        raise _as_tidegate_error(problem, connection) from None
 
 
-def _ours(problem: psycopg.Error, connection: Connection) -> DatabaseError:
+def _as_tidegate_error(problem: psycopg.Error, connection: Connection) -> DatabaseError:
     state = problem.sqlstate or ""
-    said = problem.diag.message_primary or str(problem).strip().split("\n")[0]
+    message = problem.diag.message_primary or str(problem).strip().split("\n")[0]
     if state.startswith("22"):
-        said = _VALUE.sub(r"\1...", said)
-    happened = f"{connection.display}: {said}" + (f" (SQLSTATE {state})." if state else ".")
+        message = _VALUE.sub(r"\1...", message)
+    happened = f"{connection.display}: {message}" + (f" (SQLSTATE {state})." if state else ".")
     if state in _MISSING:
         return MissingObject(
             happened,
@@ -85,44 +85,44 @@ def _ours(problem: psycopg.Error, connection: Connection) -> DatabaseError:
     return DatabaseError(happened, "The transaction was rolled back.", _remedy(state))
 
 
-def not_taken(problem: psycopg.Error, table: str, columns: Sequence[Column]) -> ValueProblem:
-    """A value that the server would not store. The context of COPY names its column."""
+def value_refused(problem: psycopg.Error, table: str, columns: Sequence[Column]) -> ValueProblem:
+    """Return the error for a value that the server refuses to store. The context of COPY names its column."""
     context = problem.diag.context or ""
-    named = [one.name for one in columns if f", column {one.name}: " in context]
+    named = [column.name for column in columns if f", column {column.name}: " in context]
     which = f"column {max(named, key=len)}" if named else "one of its columns"
-    said = _VALUE.sub(r"\1...", problem.diag.message_primary or "").rstrip(": .")
-    return _no_room(table, which, f"{said} (SQLSTATE {problem.sqlstate})")
+    message = _VALUE.sub(r"\1...", problem.diag.message_primary or "").rstrip(": .")
+    return _value_problem(table, which, f"{message} (SQLSTATE {problem.sqlstate})")
 
 
 class NotWritable(Exception):
-    """A value of this column is not to be sent: why."""
+    """A value of this column must not be sent to the server, and why."""
 
     def __init__(self, column: str, why: str) -> None:
         super().__init__(column, why)
         self.column, self.why = column, why
 
 
-def nul_in(column: str) -> NotWritable:
-    return NotWritable(column, "a text of PostgreSQL cannot hold U+0000")
+def nul_character(column: str) -> NotWritable:
+    return NotWritable(column, "PostgreSQL's text types cannot hold U+0000")
 
 
-def not_writable(met: NotWritable, table: str) -> ValueProblem:
-    return _no_room(table, f"column {met.column}", met.why)
+def not_writable(problem: NotWritable, table: str) -> ValueProblem:
+    return _value_problem(table, f"column {problem.column}", problem.why)
 
 
 def snapshot_gone(connection: Connection) -> DatabaseError:
-    """Not Transient: no repetition on the same snapshot can succeed."""
+    """Return an error that is not Transient: a retry on the same snapshot cannot succeed."""
     return DatabaseError(
-        f"{connection.display}: the snapshot that this run reads is gone: the session that held it was ended.",
-        "What was not read yet is as it was, in the lake and in the target.",
-        "Run again. A standby ends sessions that keep it from replaying: set hot_standby_feedback = on there, or raise"
+        f"{connection.display}: the snapshot of this run is gone: the server ended the session that exported it.",
+        "Tables that were not read yet are unchanged in the lake and in the target.",
+        "Run again. A standby ends sessions that block its replay: set hot_standby_feedback = on there, or raise"
         " its max_standby_streaming_delay.",
     )
 
 
-def _no_room(table: str, which: str, why: str) -> ValueProblem:
+def _value_problem(table: str, which: str, why: str) -> ValueProblem:
     return ValueProblem(
-        f"{table}: {which} has no room in the target for a value that came: {why}.",
+        f"{table}: {which} cannot store a value in the target: {why}.",
         "The load was rolled back; the target keeps what it had.",
         "Give the target's column a type that takes these values, or read the column as text (`columns:`) into one.",
     )
@@ -132,19 +132,19 @@ def _remedy(state: str) -> str:
     if state.startswith("23"):
         return REMEDY_FOR_A_RULE
     if state.startswith("53"):
-        return "Make room on the server, then run again."
+        return "Free space on the server, then run again."
     return REMEDY_FOR_ALL_ELSE
 
 
 def unreachable(problem: psycopg.Error, connection: Connection) -> Unreachable:
-    """A login or network problem, with the server's own words and what to look at."""
-    said = (problem.diag.message_primary if problem.sqlstate else "") or _last_line(str(problem))
+    """Return the error for a login or network problem, with the server's message and a remedy."""
+    message = (problem.diag.message_primary if problem.sqlstate else "") or _last_line(str(problem))
     remedy = "Check host and port, and that the server is up."
-    if "password" in said or "authentication" in said or (problem.sqlstate or "").startswith("28"):
+    if "password" in message or "authentication" in message or (problem.sqlstate or "").startswith("28"):
         remedy = "Check user and password; a password in a URL must be percent-encoded."
-    elif "does not exist" in said:
+    elif "does not exist" in message:
         remedy = "Check the name of the database and of the user."
-    return Unreachable(f"No connection to {connection.display}: {said}.", "Nothing was read or written.", remedy)
+    return Unreachable(f"No connection to {connection.display}: {message}.", "Nothing was read or written.", remedy)
 
 
 def _last_line(text: str) -> str:

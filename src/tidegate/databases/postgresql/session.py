@@ -1,13 +1,13 @@
 """One open PostgreSQL connection.
 
 Facts that shape this file
- * Every setting that text output depends on is fixed when the session opens: dates, intervals, floats, bytes, money
-   and the time zone read the same on every server.
- * COMMIT of a transaction that already failed answers ROLLBACK, without an error.
- * A wait for a lock ends after five minutes, and a snapshot that many tasks read may stay open for hours.
- * An exported snapshot lives as long as the transaction that exported it; whoever uses it must say so in its first
-   statement, in REPEATABLE READ.
- * A standby can export one, too; it ends whoever holds one for too long in the way of what it must replay.
+ * The session fixes every setting that text output depends on. So dates, intervals, floats, bytes, money and the time
+   zone read the same on every server.
+ * COMMIT of a failed transaction answers ROLLBACK, without an error.
+ * A wait for a lock ends after five minutes. A snapshot that many tasks read may stay open for hours.
+ * An exported snapshot lives as long as the transaction that exported it. SET TRANSACTION SNAPSHOT must be the first
+   statement of the transaction that uses it, in REPEATABLE READ.
+ * A standby can export a snapshot, too. It ends sessions whose snapshot blocks its replay for too long.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from tidegate.databases.postgresql import catalog
 from tidegate.databases.postgresql.dialect import DIALECT
 from tidegate.databases.postgresql.failures import (
     NotWritable,
-    not_taken,
     not_writable,
     snapshot_gone,
     translated,
     unreachable,
+    value_refused,
 )
 from tidegate.databases.postgresql.statements import distinct_by_index, distinct_by_scan, select_rows
 from tidegate.errors import DatabaseError, OutcomeUnknown
 from tidegate.interfaces import BatchSize, Database, ReadRequest, Session
-from tidegate.model.columns import Column, Shape
+from tidegate.model.columns import Column, TableSchema
 from tidegate.model.names import TableName
 from tidegate.sql.text import Literal, Name, Sql, names, raw, render, sql
 
@@ -76,7 +76,7 @@ class PostgresqlSession(Session):
         with translated(self._connection):
             return self._driver.execute(render(statement, DIALECT)).fetchall()
 
-    def texts_of_user(self, query: str) -> list[str | None]:
+    def query_user_sql(self, query: str) -> list[str | None]:
         self.execute(sql("RESET search_path"))
         try:
             wrapped = sql("SELECT CAST(theirs.value AS text) FROM ({query}) AS theirs(value)", query=raw(query))
@@ -106,17 +106,17 @@ class PostgresqlSession(Session):
         except psycopg.OperationalError:
             raise OutcomeUnknown(
                 f"{self._connection.display}: the connection was lost while a commit was under way.",
-                "Either all of the transaction is there or nothing.",
-                "Run again: it looks first and repeats only what is missing.",
+                "The transaction is committed as a whole or not at all.",
+                "Run again: it checks first and repeats only what is missing.",
             ) from None
         except psycopg.Error as problem:
-            # A deferred constraint speaks up at commit.
+            # A deferred constraint is checked at commit.
             with translated(self._connection):
                 raise problem
         if answer != "COMMIT":
             raise DatabaseError(
                 f"{self._connection.display}: the server rolled the transaction back.",
-                "Nothing of it was written.",
+                "Nothing was written.",
                 "Run again; look at the server's log when it repeats.",
             )
 
@@ -128,7 +128,7 @@ class PostgresqlSession(Session):
         with suppress(psycopg.Error):
             self._driver.close()
 
-    def renew(self) -> bool:
+    def reset(self) -> bool:
         if self._driver.info.transaction_status != pq.TransactionStatus.IDLE:
             self.execute(sql("ROLLBACK"))
         return True
@@ -139,13 +139,13 @@ class PostgresqlSession(Session):
         with translated(self._connection):
             return str(self._driver.execute(catalog.IDENTITY).fetchall()[0][0])
 
-    def shapes(self, names: Sequence[TableName]) -> dict[TableName, Shape]:
-        asked = [[name.schema for name in names], [name.name for name in names]]
+    def table_schemas(self, names: Sequence[TableName]) -> dict[TableName, TableSchema]:
+        parameters = [[name.schema for name in names], [name.name for name in names]]
         with translated(self._connection), self._pipeline():
-            columns = self._driver.execute(catalog.COLUMNS, asked)
-            keys = self._driver.execute(catalog.KEYS, asked)
-            guards = self._driver.execute(catalog.GUARDS, [*asked, *asked])
-            return catalog.shapes(names, columns.fetchall(), keys.fetchall(), guards.fetchall())
+            columns = self._driver.execute(catalog.COLUMNS, parameters)
+            keys = self._driver.execute(catalog.KEYS, parameters)
+            guards = self._driver.execute(catalog.GUARDS, [*parameters, *parameters])
+            return catalog.table_schemas(names, columns.fetchall(), keys.fetchall(), guards.fetchall())
 
     def _pipeline(self) -> AbstractContextManager[object]:
         """One round trip for several statements, where the client library can."""
@@ -166,7 +166,7 @@ class PostgresqlSession(Session):
 
     def read(self, request: ReadRequest) -> Iterator[pa.RecordBatch]:
         from tidegate.databases.postgresql import csv, decoding
-        from tidegate.rows.arrow import arrow_schema
+        from tidegate.hashing.arrow import arrow_schema
 
         schema = arrow_schema(request.columns, request.text_columns)
         forms = decoding.forms(request.columns, schema)
@@ -186,9 +186,9 @@ class PostgresqlSession(Session):
             yield from decoded(blocks)
 
     def _copied(self, statement: str, size: BatchSize) -> Generator[Block, None, None]:
-        """What COPY sends, one message per row, straight from libpq: psycopg's own iteration takes three times as long.
+        """Yield what COPY sends, one message per row, straight from libpq: psycopg's iteration is three times slower.
 
-        Whoever stops early leaves the connection usable: the rest is read and forgotten.
+        A caller that stops early can go on using the connection: the rest is read and dropped.
         """
         link, ended = self._driver.pgconn, False
         answer = link.exec_(statement.encode())
@@ -199,7 +199,7 @@ class PostgresqlSession(Session):
         try:
             while not ended:
                 block, ends, total = bytearray(), [], 0
-                for _ in range(most_rows):  # a million times a second: nothing is asked or counted twice
+                for _ in range(most_rows):  # runs a million times a second
                     length, message = take(0)
                     if length <= 0:
                         ended = True
@@ -222,7 +222,7 @@ class PostgresqlSession(Session):
             yield block, ends
 
     def _failure(self, answer: pq.abc.PGresult) -> psycopg.Error:
-        """A connection that broke is told from a server that refused: only the first may be tried again."""
+        """Return the error of a failed COPY. OperationalError for a lost connection: only that can be retried."""
         link = self._driver.pgconn
         if link.status != pq.ConnStatus.OK:
             return psycopg.OperationalError(link.get_error_message())
@@ -251,9 +251,9 @@ class PostgresqlSession(Session):
                     for block in blocks:
                         copy.write(block)
             except psycopg.DataError as problem:
-                raise not_taken(problem, str(table), columns) from None
-            except NotWritable as met:
-                raise not_writable(met, str(table)) from None
+                raise value_refused(problem, str(table), columns) from None
+            except NotWritable as problem:
+                raise not_writable(problem, str(table)) from None
             return cursor.rowcount
 
     # Snapshots and locks

@@ -1,4 +1,4 @@
-"""The statements that PostgreSQL reads rows and values by."""
+"""PostgreSQL's statements for reading rows and distinct values, and for staging tables."""
 
 from __future__ import annotations
 
@@ -11,37 +11,37 @@ from tidegate.sql.text import AsText, Literal, Name, Part, Sql, sql
 
 
 def select_rows(request: ReadRequest, as_text: Collection[str] = ()) -> Sql:
-    """The select list is ours: each column in its request's order, as what it is to be read as."""
+    """Return the SELECT of a request. Each column is cast to the type that it is read as."""
     columns = [
         AsText(Name.of(column.name)) if column.name in as_text else _selected(column) for column in request.columns
     ]
-    return _rows_of(request, columns)
+    return _select(request, columns)
 
 
-def _rows_of(request: ReadRequest, columns: Sequence[Part]) -> Sql:
+def _select(request: ReadRequest, columns: Sequence[Part]) -> Sql:
     query = sql("SELECT {columns} FROM {table}", columns=columns, table=Name.of(request.table))
     return query if request.rows is None else sql("{query} WHERE {rows}", query=query, rows=request.rows)
 
 
 def _selected(column: Column) -> Part:
-    name, wanted = Name.of(column.name), column.stands_for
+    name, wanted = Name.of(column.name), column.read_as
     if column.type == "money":
         return sql("CAST({name} AS numeric)", name=name)
     if wanted is None:
         return name
-    if column.holds.family == "bool" and wanted.is_integer:
+    if column.logical_type.family == "bool" and wanted.is_integer:
         return sql("CAST({name} AS integer)", name=name)
-    if column.holds.is_integer and wanted.family == "bool":
-        # What is neither 0 nor 1 is no truth, nor a null: it must fail to be read as one.
+    if column.logical_type.is_integer and wanted.family == "bool":
+        # Any other number stays a number, so that reading it as bool fails instead of giving true or null.
         return sql("CASE {name} WHEN 0 THEN 'f' WHEN 1 THEN 't' ELSE CAST({name} AS text) END", name=name)
-    if column.holds.family == "char" and wanted.family == "trimmed":
-        return sql("CAST({name} AS text)", name=name)  # which drops the padding
+    if column.logical_type.family == "char" and wanted.family == "trimmed":
+        return sql("CAST({name} AS text)", name=name)  # the cast drops the padding
     return name
 
 
 def distinct_by_index(table: TableName, column: Column, limit: int) -> Sql:
-    """Every value, one index seek each: no row is read twice and no scan is needed."""
-    # The table goes by a name of ours, since its own may be `seek` and its column `value`.
+    """Return a query for the distinct values, by one index seek for each value, without a scan."""
+    # The alias `held`, since the table may be called `seek` and its column `value`.
     return sql(
         "WITH RECURSIVE seek(value) AS (\n"
         "  (SELECT held.{column} FROM {table} AS held WHERE held.{column} IS NOT NULL ORDER BY held.{column} LIMIT 1)\n"
@@ -58,7 +58,7 @@ def distinct_by_index(table: TableName, column: Column, limit: int) -> Sql:
 
 
 def distinct_by_scan(table: TableName, column: Column, limit: int) -> Sql:
-    """Every value, by reading the table once: for columns without an index."""
+    """Return a query for the distinct values that reads the table once, for columns without an index."""
     return sql(
         "SELECT {text}\n"
         "FROM (SELECT DISTINCT {column} AS value FROM {table} WHERE {column} IS NOT NULL) AS found LIMIT {limit}",
@@ -70,7 +70,7 @@ def distinct_by_scan(table: TableName, column: Column, limit: int) -> Sql:
 
 
 def create_stage(stage: TableName, table: TableName, columns: Sequence[Column]) -> Sql:
-    """Each column of the type, the collation and the name that it has to have, none of them required."""
+    """Return the DDL of a staging table: nullable columns with the types and collations of the table's columns."""
     chosen: list[Part] = [
         sql("{column} AS {name}", column=Name.of(column.name), name=Name.of(staged_name(number)))
         for number, column in enumerate(columns)

@@ -1,12 +1,12 @@
-"""PostgreSQL's types: what each holds, and how a column for another database's values is declared.
+"""PostgreSQL's types: the logical type of each, and the type to declare for a column of another database.
 
 Facts that shape this file
- * The text form of every type, under the session settings of `session.py`, is read back as the same value. So what
-   Arrow cannot hold rests as that text, and nothing is lost.
+ * Under the settings of `session.py`, the text of every type reads back as the same value. So values that Arrow cannot
+   hold are stored as that text, and nothing is lost.
  * numeric without precision, or beyond 38 digits, or with a negative scale, has no Arrow decimal: text.
  * numeric(p,s) may hold NaN, date and timestamp may hold infinity and years that have no four digits, time may hold
-   24:00:00. Such values are rare and found only by reading: the slice that meets one reads that column as text.
- * money is written by the server's locale; as numeric it is exact, with two digits under the locale that we set.
+   24:00:00. Such values are rare and found only by reading: the split that finds one reads that column as text.
+ * the text of money depends on the locale. As numeric it is exact, with two digits under the locale of our session.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from dataclasses import replace
 
 from tidegate.model.columns import Column
 from tidegate.model.types import Type
-from tidegate.model.values import Kind
+from tidegate.model.values import ValueKind
 
 KIND = "postgresql"
 LONGEST_VARCHAR = 8_000
-"""Of the columns that we declare: what is longer elsewhere is `text` here, as a person would write it."""
+"""For declared columns: a longer varchar of another database becomes `text`."""
 
-_HOLDS = {
+_LOGICAL_TYPES = {
     "int2": Type("int16"),
     "int4": Type("int32"),
     "int8": Type("int64"),
@@ -81,8 +81,8 @@ _CATALOG_NAMES = {
 }
 
 
-def holds(base_type: str, declared: str) -> Type:
-    """`base_type` is the catalog's name of the type, `declared` its spelling with precision."""
+def logical_type(base_type: str, declared: str) -> Type:
+    """Return the logical type of a type: `base_type` in the catalog (`int4`), `declared` in DDL (`numeric(9,2)`)."""
     size = _SIZE.match(declared)
     if base_type == "numeric":
         numeric = _NUMERIC.fullmatch(declared)
@@ -95,38 +95,40 @@ def holds(base_type: str, declared: str) -> Type:
         return Type("char", int(size[1]))
     if base_type == "bit" and size:
         return Type("bits", int(size[1]))
-    return _HOLDS.get(base_type, Type("local", spelling=declared))
+    return _LOGICAL_TYPES.get(base_type, Type("local", spelling=declared))
 
 
 def declare(column: Column) -> Column:
-    """The column of a PostgreSQL that takes every value of `column`; those of its own kind keep their type."""
-    declared = column.declared if column.database == KIND else _spelled(column.holds.plain)
-    found = column.holds if column.database == KIND else holds(_catalog_name(declared), declared)
-    return replace(column, type=declared, in_target="", holds=found, database=KIND, collation="").reading(column)
+    """Return the PostgreSQL column that takes every value of `column`. Columns of PostgreSQL keep their type."""
+    declared = column.declared_type if column.database == KIND else _declared_type(column.logical_type.portable)
+    found = column.logical_type if column.database == KIND else logical_type(_catalog_name(declared), declared)
+    return replace(column, type=declared, portable_type="", logical_type=found, database=KIND, collation="").read_like(
+        column
+    )
 
 
-def _spelled(wished: Type) -> str:
-    match wished.family:
+def _declared_type(wanted: Type) -> str:
+    match wanted.family:
         case "decimal":
-            return f"numeric({wished.size},{wished.scale})"
-        case "time" | "clock" if _has_room(wished):
-            return f"time({wished.size}) without time zone"
-        case "timestamp" if _has_room(wished):
-            return f"timestamp({wished.size}) without time zone"
-        case "instant" if _has_room(wished):
-            return f"timestamp({wished.size}) with time zone"
+            return f"numeric({wanted.size},{wanted.scale})"
+        case "time" | "clock" if _has_precision(wanted):
+            return f"time({wanted.size}) without time zone"
+        case "timestamp" if _has_precision(wanted):
+            return f"timestamp({wanted.size}) without time zone"
+        case "instant" if _has_precision(wanted):
+            return f"timestamp({wanted.size}) with time zone"
         case "char":
-            return f"character({wished.size})"
-        case "string" | "trimmed" | "enum" if wished.size is not None and wished.size <= LONGEST_VARCHAR:
-            return f"character varying({max(wished.size, 1)})"
+            return f"character({wanted.size})"
+        case "string" | "trimmed" | "enum" if wanted.size is not None and wanted.size <= LONGEST_VARCHAR:
+            return f"character varying({max(wanted.size, 1)})"
         case "bits":
-            return f"bit({wished.size})"
-    return _DECLARED.get(wished.family, "text")
+            return f"bit({wanted.size})"
+    return _DECLARED.get(wanted.family, "text")
 
 
-def _has_room(wished: Type) -> bool:
-    """More digits of a second than six would be cut, with a mere warning."""
-    return wished.size is not None and wished.size <= 6
+def _has_precision(wanted: Type) -> bool:
+    """Return whether the fraction of a second fits: the server cuts more than six digits with only a warning."""
+    return wanted.size is not None and wanted.size <= 6
 
 
 def _catalog_name(declared: str) -> str:
@@ -137,15 +139,15 @@ def _catalog_name(declared: str) -> str:
     return _CATALOG_NAMES.get(bare, bare)
 
 
-def partition_kind(column: Column) -> Kind | None:
-    """None for types whose text does not sort as their values do, and for those that compare unlike texts as equal."""
-    if column.holds.is_integer:
-        return Kind.INTEGER
-    if column.holds.family in ("decimal", "number") and column.type != "money":
-        return Kind.DECIMAL
-    if column.holds.family == "date":
-        return Kind.DATE
-    if column.holds.family in ("timestamp", "instant"):
-        return Kind.TIMESTAMP
-    sorts_as_text = column.rests_as in ("string", "bool", "time", "binary")
-    return Kind.TEXT if sorts_as_text and column.holds.family not in _DOCUMENTS else None
+def value_kind(column: Column) -> ValueKind | None:
+    """Return None for types whose text does not sort as their values do, or whose `=` is true for different texts."""
+    if column.logical_type.is_integer:
+        return ValueKind.INTEGER
+    if column.logical_type.family in ("decimal", "number") and column.type != "money":
+        return ValueKind.DECIMAL
+    if column.logical_type.family == "date":
+        return ValueKind.DATE
+    if column.logical_type.family in ("timestamp", "instant"):
+        return ValueKind.TIMESTAMP
+    sorts_as_text = column.storage_type in ("string", "bool", "time", "binary")
+    return ValueKind.TEXT if sorts_as_text and column.logical_type.family not in _DOCUMENTS else None

@@ -1,8 +1,8 @@
-"""SQL Server 2016 and later, as source and as target: the box, Managed Instance and Azure SQL Database.
+"""SQL Server 2016 and later, as source and as target; also Managed Instance and Azure SQL Database.
 
-Rows leave as Arrow batches of Microsoft's own driver and arrive by its bulk copy, in a stage of their own; one INSERT
-... SELECT takes them over in the transaction that writes the ledger row. What a compatible server can show of this and
-what rests on Microsoft's documentation alone is told in docs/proved.md.
+Microsoft's driver reads rows as Arrow batches. Its bulk copy writes rows into a staging table, and one INSERT ...
+SELECT moves them into the target inside the transaction that writes the ledger row. docs/proved.md tells what was
+tested on a compatible server and what rests on Microsoft's documentation alone.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from tidegate.databases.sqlserver import types
 from tidegate.databases.sqlserver.dialect import DIALECT
 from tidegate.databases.sqlserver.statements import create_stage
 from tidegate.errors import Unsupported
-from tidegate.interfaces import Database, Session
-from tidegate.model.columns import Column, Shape
+from tidegate.interfaces import Capabilities, Database, Session
+from tidegate.model.columns import Column, TableSchema
 from tidegate.model.names import TableName
-from tidegate.model.types import takes
-from tidegate.model.values import Kind
+from tidegate.model.types import type_fit
+from tidegate.model.values import ValueKind
 from tidegate.sql.text import AsText, Literal, Name, Part, Sql, names, raw, sql
 
 LONGEST_NAME = 128
@@ -28,7 +28,7 @@ LONGEST_CLUSTERED_KEY, LONGEST_KEY = 900, 1700
 SECONDS_TO_CONNECT = 15
 MILLISECONDS_TO_LOCK = 300_000
 
-# How the driver calls the options of `config/urls/sqlserver.py`.
+# The driver's keywords for the options of `config/urls/sqlserver.py`.
 _KEYWORDS = {
     "encrypt": "Encrypt",
     "trust_server_certificate": "TrustServerCertificate",
@@ -48,7 +48,7 @@ _NUMBERS = (
     {"decimal", "numeric"},
     {"smallmoney", "money"},
 )
-"""Types that become each other without a loss."""
+"""Groups of types that ALTER COLUMN converts without loss."""
 _REPLACES, _CHANGES = "SELECT, INSERT, DELETE, ALTER", "SELECT, INSERT, UPDATE, DELETE, ALTER"
 
 
@@ -57,9 +57,22 @@ class SqlServer(Database):
 
     kind = "sqlserver"
     label = "SQL Server"
-    features = frozenset()
+    capabilities = Capabilities(
+        transactional_ddl=True,
+        enforced_keys=True,
+        session_locks=True,
+        streams_into_transaction=False,  # a bulk copy opens a connection of its own, see stage.py
+        exported_snapshots=False,
+        read_only_sessions=False,  # the session refuses writes by itself
+        native_partitions=True,
+        row_versions=True,
+        bulk_from_files=False,
+        schemas_are_databases=False,
+        updates_identity=False,
+        surrogate_keys=True,
+        alters_columns=True,
+    )
     dialect = DIALECT
-    updates_identity = False
 
     def connect(self, purpose: str, *, read_only: bool = False, query_timeout: float | None = None) -> Session:
         try:
@@ -71,7 +84,7 @@ class SqlServer(Database):
                 "Install what it needs (Debian, Ubuntu: apt-get install libltdl7 libkrb5-3 libgssapi-krb5-2).",
             ) from None
         options = dict(self.connection.options)
-        if "keytab" in options:  # where Kerberos looks for the keys of a job, also on an executor
+        if "keytab" in options:  # Kerberos finds the keytab of a job by this variable, also on an executor
             os.environ["KRB5_CLIENT_KTNAME"] = options["keytab"]
         return SqlServerSession(
             self,
@@ -84,11 +97,11 @@ class SqlServer(Database):
         )
 
     def _login(self) -> str:
-        """In the driver's own form: its few keywords, every value in braces."""
+        """Return the driver's connection string, every value in braces."""
         place, options = self.connection, dict(self.connection.options)
         instance, authentication = options.get("instance", ""), options.get("authentication", "")
         server = f"{place.host}\\{instance}" if instance else place.host
-        said = {
+        settings = {
             "Server": f"{server},{place.port}" if place.port else server,
             "Database": place.database,
             "UID": place.user,
@@ -96,10 +109,10 @@ class SqlServer(Database):
             **{keyword: options.get(option, "") for option, keyword in _KEYWORDS.items()},
         }
         if authentication == "windows":
-            said["Trusted_Connection"] = "yes"
+            settings["Trusted_Connection"] = "yes"
         elif authentication:
-            said["Authentication"] = authentication
-        return ";".join(f"{keyword}={_braced(value)}" for keyword, value in said.items() if value)
+            settings["Authentication"] = authentication
+        return ";".join(f"{keyword}={_braced(value)}" for keyword, value in settings.items() if value)
 
     @property
     def default_schema(self) -> str:
@@ -108,66 +121,75 @@ class SqlServer(Database):
     def own_table(self, name: str) -> TableName:
         return TableName("tidegate", name)
 
-    def partition_kind(self, column: Column) -> Kind | None:
-        return types.partition_kind(column)
+    def value_kind(self, column: Column) -> ValueKind | None:
+        return types.value_kind(column)
 
-    def clock(self, mark: Column) -> Sql | None:
-        """A time without an offset is that of the server. Of row versions those count below which no open transaction
-        can still write: they are handed out before they are committed."""
-        if types.bare(mark.type) in ("timestamp", "rowversion"):
+    def clock_query(self, cursor: Column) -> Sql | None:
+        """Times without an offset are in the server's time zone. For a row version, the greatest one that is safe to
+        read: no open transaction can still commit a smaller one (MIN_ACTIVE_ROWVERSION)."""
+        if types.base_type(cursor.type) in ("timestamp", "rowversion"):
             return sql("SELECT CONVERT(nvarchar(20), CONVERT(bigint, MIN_ACTIVE_ROWVERSION()) - 1)")
-        if mark.holds.family not in ("timestamp", "ticks", "minutes", "date"):
+        if cursor.logical_type.family not in ("timestamp", "ticks", "minutes", "date"):
             return None
-        there = raw("GETDATE()" if mark.holds.family == "ticks" else "SYSDATETIME()")
-        now = sql("CONVERT({type}, {there})", type=raw(mark.type), there=there)
-        return sql("SELECT {now}", now=AsText(now, mark.type))
+        local_time = raw("GETDATE()" if cursor.logical_type.family == "ticks" else "SYSDATETIME()")
+        now = sql("CONVERT({type}, {time})", type=raw(cursor.type), time=local_time)
+        return sql("SELECT {now}", now=AsText(now, cursor.type))
 
     def declare(self, column: Column) -> Column:
         return types.declare(column)
 
-    def refused_names(self, names: Sequence[str]) -> dict[str, str]:
-        # A database that minds case would take both; one that does not, which most are, would not.
+    def invalid_names(self, names: Sequence[str]) -> dict[str, str]:
+        # Names that differ in case only are refused: most databases are not case-sensitive.
         folded = Counter(name.casefold() for name in names)
-        return {name: why for name in names if (why := _why_not(name, folded))}
+        return {name: problem for name in names if (problem := _name_problem(name, folded))}
 
     def fits(self, source: Column, target: Column) -> str:
         verdict = super().fits(source, target)
         if verdict == "widen" and target.identity:
-            return f"{target.name} is {target.type} in the target, narrower than {source.type}, and an identity there"
-        room = types.ROOM.get(types.bare(target.type))
-        if verdict == "wider" and room is not None and takes(room, source.holds) == "widen":
-            return f"{target.name} is {target.type} in the target, where not every {source.type} has room"
+            return f"{target.name} is {target.type} in the target, narrower than {source.type}, and an identity column"
+        capacity = types.MONEY_CAPACITY.get(types.base_type(target.type))
+        if verdict == "wider" and capacity is not None and type_fit(capacity, source.logical_type) == "widen":
+            return f"{target.name} is {target.type} in the target, which cannot store every {source.type}"
         return verdict
 
-    def why_not_widened(self, source: Column, target: Column, shape: Shape) -> str:
-        """ALTER COLUMN says the whole type anew: with another code page characters would be lost in silence. Under a
-        key it is refused, under an index unless a text or bytes only grow, and with a default unless the type stays."""
-        wished = self.declare(source)
-        is_same = (types.bare(wished.type), wished.collation) == (types.bare(target.type), target.collation)
-        told = f"{target.name} is {target.type} in the target, narrower than {source.type}"
-        if not is_same and not any({types.bare(wished.type), types.bare(target.type)} <= kinds for kinds in _NUMBERS):
-            return f"{told}, and of another type or collation"
-        if target.name in shape.primary_key:
-            return f"{told}, and part of its primary key"
-        grows = is_same and types.bare(target.type) in ("varchar", "nvarchar", "varbinary")
-        if not grows and any(target.name in index for index in (*shape.indexes, *shape.unique_keys)):
-            return f"{told}, and in an index"
-        return f"{told}, and has a default" if target.has_default and not is_same else ""
+    def widening_problem(self, source: Column, target: Column, schema: TableSchema) -> str:
+        """ALTER COLUMN replaces the whole type: with another code page, characters would be lost without an error.
+
+        The server refuses it for a key column, for an indexed column unless texts or bytes only get longer, and for a
+        column with a default unless the type stays."""
+        declared = self.declare(source)
+        is_same = (types.base_type(declared.type), declared.collation) == (
+            types.base_type(target.type),
+            target.collation,
+        )
+        narrower = f"{target.name} is {target.type} in the target, narrower than {source.type}"
+        if not is_same and not any(
+            {types.base_type(declared.type), types.base_type(target.type)} <= kinds for kinds in _NUMBERS
+        ):
+            return f"{narrower}, and of another type or collation"
+        if target.name in schema.primary_key:
+            return f"{narrower}, and part of its primary key"
+        grows = is_same and types.base_type(target.type) in ("varchar", "nvarchar", "varbinary")
+        if not grows and any(target.name in index for index in (*schema.indexes, *schema.unique_keys)):
+            return f"{narrower}, and in an index"
+        return f"{narrower}, and has a default" if target.has_default and not is_same else ""
 
     def create_schema(self, table: TableName) -> list[Sql]:
-        """Must be the first of its batch, which EXEC makes it."""
+        """Return the statement that creates the schema of a table if it does not exist; none for the default schema.
+
+        CREATE SCHEMA must be the first statement of its batch: EXEC makes it that."""
         if table.schema == self.default_schema:
             return []
-        made = self.text_of(sql("CREATE SCHEMA {schema}", schema=Name.of(table.schema)))
+        create = self.render(sql("CREATE SCHEMA {schema}", schema=Name.of(table.schema)))
         return [
-            sql("IF SCHEMA_ID({schema}) IS NULL EXEC({made})", schema=Literal(table.schema), made=Literal(made)),
+            sql("IF SCHEMA_ID({schema}) IS NULL EXEC({create})", schema=Literal(table.schema), create=Literal(create)),
         ]
 
     def create_table(self, name: TableName, columns: Sequence[Column], key: Sequence[str], index_on: str) -> list[Sql]:
         by_name = {column.name: column for column in columns}
         parts: list[Part] = [_definition(column) for column in columns]
         size = sum(_key_bytes(by_name[part]) for part in key)
-        # A key over texts without a bound cannot be had here; the rows are the same without it.
+        # SQL Server has no key over texts without a length. The rows are the same without the key.
         if key and size <= LONGEST_KEY:
             kind = raw("CLUSTERED" if size <= LONGEST_CLUSTERED_KEY else "NONCLUSTERED")
             parts.append(sql("PRIMARY KEY {kind} ({columns})", kind=kind, columns=names(key)))
@@ -204,23 +226,23 @@ class SqlServer(Database):
         return [self._grant("SELECT, VIEW DEFINITION", table) for table in tables]
 
     def grants_to_write(self, tables: Sequence[TableName], updated: Collection[TableName]) -> list[Sql]:
-        """ALTER lets a load keep the numbers of an identity column and follow a source that grew."""
+        """A load needs ALTER for IDENTITY_INSERT, and to add and widen columns."""
         login, own = self._grantee, Name.of(self.own_table("").schema)
         schemas = sorted({table.schema for table in tables})
         return [
             *(
-                one
+                statement
                 for schema in (self.own_table("").schema, *schemas)
-                for one in self.create_schema(TableName(schema, ""))
+                for statement in self.create_schema(TableName(schema, ""))
             ),
             sql("GRANT {rights} ON SCHEMA::{own} TO {login}", rights=raw(_CHANGES), own=own, login=login),
             sql("GRANT CREATE TABLE TO {login}", login=login),
             *(
-                # What a login creates belongs to the owner of the schema, not to the login.
+                # A table belongs to the owner of its schema, not to the login that creates it.
                 sql(
                     "IF OBJECT_ID({name}) IS NOT NULL GRANT {rights} ON OBJECT::{table} TO {login}"
                     " ELSE GRANT {rights} ON SCHEMA::{schema} TO {login}",
-                    name=Literal(self.text_of(sql("{table}", table=Name.of(table)))),
+                    name=Literal(self.render(sql("{table}", table=Name.of(table)))),
                     rights=raw(_CHANGES if table in updated else _REPLACES),
                     table=Name.of(table),
                     schema=Name.of(table.schema),
@@ -230,13 +252,13 @@ class SqlServer(Database):
             ),
         ]
 
-    def grants_besides(self, *, writes: bool) -> dict[str, Sql]:
-        sees = "to be sure that no policy or foreign key is hidden from it"
-        more = "to be told of the room in the log" if writes else "to copy masked columns as they are"
+    def optional_grants(self, *, writes: bool) -> dict[str, Sql]:
+        definitions = "to see every security policy and foreign key"
+        purpose = "to see how much space the log has" if writes else "to copy masked columns unmasked"
         right = raw("VIEW DATABASE STATE" if writes else "UNMASK")
         return {
-            sees: sql("GRANT VIEW DEFINITION TO {login}", login=self._grantee),
-            more: sql("GRANT {right} TO {login}", right=right, login=self._grantee),
+            definitions: sql("GRANT VIEW DEFINITION TO {login}", login=self._grantee),
+            purpose: sql("GRANT {right} TO {login}", right=right, login=self._grantee),
         }
 
     @property
@@ -264,25 +286,25 @@ class SqlServer(Database):
 
 
 def _definition(column: Column) -> Sql:
-    # Said for both, since what holds when nothing is said depends on settings.
+    # NULL is written, too: the default depends on settings of the session and the database.
     ending = " NULL" if column.nullable else " NOT NULL"
     return sql("{name} {type}" + ending, name=Name.of(column.name), type=raw(column.type))
 
 
-def _why_not(name: str, folded: Counter[str]) -> str:
+def _name_problem(name: str, folded: Counter[str]) -> str:
     if len(name.encode("utf-16-le")) > LONGEST_NAME * 2:
         return f"longer than {LONGEST_NAME} characters"
-    return "the same as another but for its case" if folded[name.casefold()] > 1 else ""
+    return "equal to another name except for case" if folded[name.casefold()] > 1 else ""
 
 
 def _key_bytes(column: Column) -> int:
-    """How much of an index a column takes; more than there is when it cannot be in one."""
-    if types.bare(column.type) not in (*types.CHARACTERS, "varbinary", "binary", "xml", "json"):
+    """Return the bytes that a column takes of an index; more than an index can have if it cannot be indexed."""
+    if types.base_type(column.type) not in (*types.CHARACTERS, "varbinary", "binary", "xml", "json"):
         return 17
-    # A text of another database got twice the room that it takes as a rule (`types.py`).
-    is_roomy = column.collation == types.COLLATION
-    width = 1 if is_roomy or column.holds.family in ("binary", "padded") else 2
-    return column.holds.size * width if column.holds.size else LONGEST_KEY + 1
+    # Texts of another database were declared twice as long as they usually are (`types.py`).
+    is_doubled = column.collation == types.COLLATION
+    width = 1 if is_doubled or column.logical_type.family in ("binary", "padded") else 2
+    return column.logical_type.size * width if column.logical_type.size else LONGEST_KEY + 1
 
 
 def _braced(value: str) -> str:

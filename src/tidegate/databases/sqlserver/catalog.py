@@ -1,25 +1,25 @@
-"""What the catalog of SQL Server says about tables.
+"""Queries of SQL Server's catalog, and table schemas from their answers.
 
 Facts that shape this file
- * Catalog views show only what the login may see, and nothing instead of an error otherwise: HAS_PERMS_BY_NAME tells
-   whether a table may be read. Who has some right on a table sees its columns, keys and triggers; a foreign key of
-   another table is hidden with that table, unless VIEW DEFINITION on the database shows all of them.
- * sys.partitions counts rows without reading them, roughly.
- * A filtered, disabled or columnstore index cannot tell the next greater value of its first column.
- * A vector is a varbinary underneath, as an alias type is what it stands for; only its own number tells it.
- * What refers to what (sys.sql_expression_dependencies) is an error, not nothing, for who may not ask.
- * A column set shows the sparse columns of its table once more, as xml, and takes no values beside theirs.
- * The partitioning column of an index that does not name it stands there with key_ordinal 0.
- * A compatible server has names in small letters in sys.*, and as they were written in INFORMATION_SCHEMA.
- * A security policy with a filter hides rows from logins without an error or a sign. Who lacks VIEW DEFINITION of the
-   policy does not see it, either.
- * MIN_ACTIVE_ROWVERSION() speaks of the transactions of its own server: on a replica those of the primary are missing.
- * A table in memory cannot be read where the session's isolation level is SNAPSHOT.
- * Definitions of rules and filters are null for logins that may not see them.
- * The list of CDC's captures exists only where CDC is on, few logins may read it, and its texts are in the collation of
-   the database, which need not be the catalog's.
- * Masked columns give masks to logins without UNMASK, encrypted ones give ciphers. UNMASK is a right on the database,
-   and from 2022 on one table, too: older servers answer null when they are asked for that.
+ * Catalog views show only what the login may see; the rest is missing, without an error. HAS_PERMS_BY_NAME tells
+   whether a table may be read. A login with some right on a table sees its columns, keys and triggers. A foreign key of
+   another table is hidden with that table, unless the login has VIEW DEFINITION on the database.
+ * sys.partitions has row counts without reading rows. They are approximate.
+ * A filtered, disabled or columnstore index cannot find the next greater value of its first column.
+ * In sys.types a vector looks like a varbinary, as an alias type looks like its base type. Only user_type_id tells.
+ * sys.sql_expression_dependencies is an error, not empty, for a login without the right.
+ * A column set shows the sparse columns of its table again, as xml. It cannot be written together with them.
+ * The partitioning column of an index that does not name it is listed with key_ordinal 0.
+ * A compatible server has lower-case names in sys.*, and names as written in INFORMATION_SCHEMA.
+ * A security policy with a filter hides rows without an error. A login without VIEW DEFINITION on the policy does not
+   see the policy either.
+ * MIN_ACTIVE_ROWVERSION() knows the transactions of its own server. On a replica, those of the primary are missing.
+ * A memory-optimized table cannot be read at isolation level SNAPSHOT.
+ * Definitions of check constraints and filters are null for logins that may not see them.
+ * The list of CDC captures exists only if CDC is on, few logins may read it, and its texts are in the collation of the
+   database, which may differ from the catalog's.
+ * A login without UNMASK reads masks from masked columns. Encrypted columns give ciphertext. UNMASK is a right on the
+   database, and since 2022 on a table, too; older servers answer null for a table.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from tidegate.databases.sqlserver.server import Abilities
-from tidegate.databases.sqlserver.types import KIND, bare, holds, spelled
-from tidegate.model.columns import Column, Shape
+from tidegate.databases.sqlserver.server import ServerFeatures
+from tidegate.databases.sqlserver.types import KIND, base_type, declared_type, logical_type
+from tidegate.model.columns import Column, TableSchema
 from tidegate.model.names import TableName
 from tidegate.sql.text import Dialect, Literal, Name, Sql, raw, render, sql
 
@@ -159,54 +159,56 @@ SELECT t.number, CONVERT(int, HAS_PERMS_BY_NAME(t.name, 'OBJECT', 'SELECT')),
        HAS_PERMS_BY_NAME(QUOTENAME(DB_NAME()), 'DATABASE', 'VIEW DEFINITION')
 FROM (VALUES {tables}) AS t (number, name)
 """
-MASKED = "it is masked, and this login, which lacks UNMASK, would copy the masks"
-_HIDDEN = "tables that this login may not see may refer to it (VIEW DEFINITION on the database would show them)"
-_UNSEEN = "a policy that this login may not see could hide rows (VIEW DEFINITION on the database shows them all)"
-_REMARKS = {
-    "has_history": "it keeps a history of its rows: each load adds the rows that it replaces to it",
-    "is_captured": "its changes are captured (CDC): each load is captured as deletions and insertions",
-    "captures": "a column that is added to it is missing from what is captured until there is a new capture: {}",
-    "in_memory": "it is kept in memory: loads of a partition need MEMORY_OPTIMIZED_ELEVATE_TO_SNAPSHOT of its database"
-    " to be on, verify ALLOW_SNAPSHOT_ISOLATION to be off; versions and static tables cannot be loaded, since it"
-    " takes no locks (error 10794)",
-    "is_published": "it is published: each load is sent to its subscribers",
-    "is_tracked": "its changes are tracked: each load stands there as deletions and insertions",
-    "bound_views": "it cannot be altered while views are bound to it: {}",
-    "not_trusted": "constraints hold for loads, and were not tried on what was there before: {}",
-    "rules": "rows that break a rule of it are refused: {}",
-    "unique_in_part": "two rows of one key are refused where a part of it is unique: {}",
-    "ignores_duplicates": "rows whose keys an index has already would be dropped in silence, and the load refused: {}",
-    "is_searched": "its full-text index follows each load",
-    "read_only_place": "what lies in a filegroup that is read-only cannot be loaded: {}",
-    "is_filtered": "rows that a security policy hides from this login are neither replaced nor compared: {}",
-    "instead": "a trigger of it acts instead of the statement: what it makes of a load is compared with what was sent",
-}
-_VERSIONS_OF_A_COPY = (
-    "it is read from a replica: transactions that are open on the primary cannot be seen there, so a row version as a"
-    " mark may pass by rows that are committed late: give a `look_back`, or read the primary"
+MASKED = "it is masked, and this login has no UNMASK right: it would copy the masks"
+_HIDDEN = "tables that this login may not see may refer to it (VIEW DEFINITION on the database shows them)"
+_UNKNOWN_POLICIES = (
+    "a security policy that this login may not see could hide rows (VIEW DEFINITION on the database shows all policies)"
 )
-_CAUTIONS = {
+_TARGET_NOTES = {
+    "has_history": "it is system-versioned: each load adds the rows that it replaces to the history table",
+    "is_captured": "its changes are captured (CDC): each load is captured as deletes and inserts",
+    "captures": "CDC does not capture a column that is added to it until there is a new capture instance: {}",
+    "in_memory": "it is memory-optimized: partition loads need MEMORY_OPTIMIZED_ELEVATE_TO_SNAPSHOT of its database on,"
+    " verify needs ALLOW_SNAPSHOT_ISOLATION off; versions and static tables cannot be loaded, since it takes no locks"
+    " (error 10794)",
+    "is_published": "it is published for replication: each load is sent to its subscribers",
+    "is_tracked": "it has Change Tracking: each load is tracked as deletes and inserts",
+    "bound_views": "it cannot be altered while schema-bound views use it: {}",
+    "not_trusted": "constraints are checked for loads, but were not checked for the existing rows (not trusted): {}",
+    "rules": "rows that violate a check constraint are refused: {}",
+    "unique_in_part": "a filtered unique index refuses two rows with the same key: {}",
+    "ignores_duplicates": "IGNORE_DUP_KEY drops duplicate rows without an error, and the load is then refused: {}",
+    "is_searched": "its full-text index is updated by each load",
+    "read_only_place": "rows in a read-only filegroup cannot be loaded: {}",
+    "is_filtered": "rows that a security policy hides from this login are neither replaced nor compared: {}",
+    "instead": "it has an INSTEAD OF trigger: the rows that it writes are compared with the rows that were sent",
+}
+_ROW_VERSIONS_OF_A_REPLICA = (
+    "it is read from a replica, which does not see the open transactions of the primary: with a row version as cursor,"
+    " rows that are committed late can be missed: set a `look_back`, or read the primary"
+)
+_SOURCE_WARNINGS = {
     "is_filtered": "rows that a security policy hides from this login are neither copied nor missed: {}",
-    "in_memory": "it is kept in memory: to be read it needs ALLOW_SNAPSHOT_ISOLATION of its database off (error 41332)"
+    "in_memory": "it is memory-optimized: to read it, its database needs ALLOW_SNAPSHOT_ISOLATION off (error 41332)"
     " and MEMORY_OPTIMIZED_ELEVATE_TO_SNAPSHOT on (error 41368)",
 }
 
 
 def numbered(query: Callable[[Sql], list[Any]], names: Iterable[TableName]) -> dict[TableName, int]:
-    """The tables and views that are called so, but for their case, and the number of each."""
-    called = sorted({name.name for name in names})
-    if not called:
+    """Return the object_id of every table and view with one of these names, in any case."""
+    wanted = sorted({name.name for name in names})
+    if not wanted:
         return {}
-    question = sql(_NUMBERED.strip(), names=[*map(Literal, called)], lower=[Literal(name.lower()) for name in called])
+    question = sql(_NUMBERED.strip(), names=[*map(Literal, wanted)], lower=[Literal(name.lower()) for name in wanted])
     found = {_table(row): row[2] for row in query(question)}
-    if None in found.values():  # a name that a compatible server cannot read in brackets
+    if None in found.values():  # OBJECT_ID of a compatible server cannot read some names in brackets
         known = {str(_table(row)).casefold(): row[2] for row in query(sql(_NUMBERS.strip()))}
         found = {name: number or known.get(str(name).casefold()) for name, number in found.items()}
     return {name: number for name, number in found.items() if number is not None}
 
 
-def users_own(query: Callable[[Sql], list[Any]]) -> list[TableName]:
-    """Tables, neither views nor ours nor the server's."""
+def user_tables(query: Callable[[Sql], list[Any]]) -> list[TableName]:
+    """Return the user's tables: no views, none of Tidegate's or of the server's tables."""
     own = ("tidegate", "cdc", "sys", "INFORMATION_SCHEMA")
     return sorted(_table(row) for row in query(sql(_TABLES.strip())) if row[0] not in own)
 
@@ -215,28 +217,30 @@ def _table(row: Any) -> TableName:
     return TableName(str(row[0]), str(row[1]))
 
 
-def questions(tables: dict[int, TableName], dialect: Dialect, can: Abilities) -> list[Sql]:
-    """About columns, about indexes, about all else, what the login may do, and how columns are spelled."""
+def questions(tables: dict[int, TableName], dialect: Dialect, features: ServerFeatures) -> list[Sql]:
+    """Return the queries for columns, indexes, other facts, the login's rights, and the case of column names."""
     numbers = [Literal(number) for number in sorted(tables)]
-    more = {_POLICIES: can.policies, _CAPTURES: can.captures, _BOUND_VIEWS: can.dependencies}
-    base = raw("c.vector_base_type" if can.tells_vectors else "NULL")
+    optional = {_POLICIES: features.policies, _CAPTURES: features.captures, _BOUND_VIEWS: features.dependencies}
+    base = raw("c.vector_base_type" if features.has_vector_base_type else "NULL")
     columns = sql(_COLUMNS.strip(), base=base, tables=numbers)
-    facts = "\nUNION ALL\n".join(text.strip() for text in (_FACTS, *(text for text, known in more.items() if known)))
+    facts = "\nUNION ALL\n".join(
+        text.strip() for text in (_FACTS, *(text for text, is_available in optional.items() if is_available))
+    )
     named = [
         sql("({number}, {name})", number=Literal(number), name=Literal(render(Name.of(name), dialect)))
         for number, name in sorted(tables.items())
     ]
-    spelled = sql(_COLUMN_NAMES.strip(), names=[Literal(name.name) for name in sorted(tables.values())])
+    column_names = sql(_COLUMN_NAMES.strip(), names=[Literal(name.name) for name in sorted(tables.values())])
     return [
         columns,
         sql(_INDEXES.strip(), tables=numbers),
         sql(facts, tables=numbers),
         sql(_RIGHTS.strip(), tables=named),
-        spelled,
+        column_names,
     ]
 
 
-def shapes(
+def table_schemas(
     names: dict[int, TableName],
     columns: Iterable[Any],
     indexes: Iterable[Any],
@@ -244,25 +248,29 @@ def shapes(
     rights: Iterable[Any],
     spellings: Iterable[Any],
     *,
-    can: Abilities,
-) -> dict[TableName, Shape]:
-    as_written = _Spelling(names, spellings)
+    features: ServerFeatures,
+) -> dict[TableName, TableSchema]:
+    """Return the table schemas from the answers to `questions`."""
+    original = _ColumnNames(names, spellings)
     columns_of: dict[int, list[Column]] = {}
     for number, name, *column in columns:
-        columns_of.setdefault(number, []).append(_column(as_written.of(number, name), *column))
+        columns_of.setdefault(number, []).append(_column(original.of(number, name), *column))
     keys: dict[int, dict[int, list[Any]]] = {}
     for number, index, is_primary, is_unique, name in indexes:
-        part = (is_primary, is_unique, as_written.of(number, name))
+        part = (is_primary, is_unique, original.of(number, name))
         keys.setdefault(number, {}).setdefault(index, []).append(part)
     known: dict[int, dict[str, list[str]]] = {}
     for number, fact, value in facts:
         known.setdefault(number, {}).setdefault(fact, []).append(str(value))
-    made = {
-        number: _shape(names[number], found, keys.get(number, {}), known.get(number, {}), can)
+    schemas = {
+        number: _schema(names[number], found, keys.get(number, {}), known.get(number, {}), features)
         for number, found in columns_of.items()
     }
-    may = {number: _Rights(*map(bool, told)) for number, *told in rights}
-    return {names[number]: _as_allowed(shape, may.get(number, _NONE), can) for number, shape in made.items()}
+    by_number = {number: _Rights(*map(bool, granted)) for number, *granted in rights}
+    return {
+        names[number]: _with_rights(schema, by_number.get(number, _NO_RIGHTS), features)
+        for number, schema in schemas.items()
+    }
 
 
 class _Rights(NamedTuple):
@@ -273,21 +281,21 @@ class _Rights(NamedTuple):
     see_every_table: bool
 
 
-_NONE = _Rights(read=False, see_unmasked=False, see_every_table=False)
+_NO_RIGHTS = _Rights(read=False, see_unmasked=False, see_every_table=False)
 
 
-def _as_allowed(shape: Shape, may: _Rights, can: Abilities) -> Shape:
+def _with_rights(schema: TableSchema, rights: _Rights, features: ServerFeatures) -> TableSchema:
     columns = tuple(
-        replace(column, unreadable="") if may.see_unmasked and column.unreadable == MASKED else column
-        for column in shape.columns
+        replace(column, unreadable="") if rights.see_unmasked and column.unreadable == MASKED else column
+        for column in schema.columns
     )
-    remarks = shape.remarks if may.see_every_table else (*shape.remarks, _HIDDEN)
-    unseen = (_UNSEEN,) if can.policies and not may.see_every_table else ()
-    return replace(shape, columns=columns, readable=may.read, remarks=remarks, unseen=unseen)
+    target_notes = schema.target_notes if rights.see_every_table else (*schema.target_notes, _HIDDEN)
+    source_notes = (_UNKNOWN_POLICIES,) if features.policies and not rights.see_every_table else ()
+    return replace(schema, columns=columns, readable=rights.read, target_notes=target_notes, source_notes=source_notes)
 
 
-class _Spelling:
-    """The names of columns as they were written, for numbers of tables and names that may have lost their case."""
+class _ColumnNames:
+    """The names of columns in their original case: a compatible server has lost it in sys.columns."""
 
     def __init__(self, tables: dict[int, TableName], spellings: Iterable[Any]) -> None:
         self._tables = tables
@@ -301,42 +309,45 @@ class _Spelling:
         return str(self._by_case.get((table.schema, table.name, column.casefold()), column))
 
 
-def _shape(
+def _schema(
     name: TableName,
     columns: list[Column],
     indexes: dict[int, list[Any]],
     facts: dict[str, list[str]],
-    can: Abilities,
-) -> Shape:
+    features: ServerFeatures,
+) -> TableSchema:
     by_index = {index: tuple(column for _, _, column in parts) for index, parts in indexes.items()}
     primary = {index for index, parts in indexes.items() if parts[0][0]}
     unique = {index for index, parts in indexes.items() if parts[0][1]}
-    told = {fact: tuple(dict.fromkeys(found)) for fact, found in facts.items()}
-    return Shape(
+    values = {fact: tuple(dict.fromkeys(found)) for fact, found in facts.items()}
+    return TableSchema(
         name=name,
         columns=tuple(columns),
         primary_key=next((by_index[index] for index in primary), ()),
         unique_keys=tuple(by_index[index] for index in by_index if index in unique - primary),
         indexes=tuple(by_index.values()),
-        row_estimate=int(told.get("rows", ("0",))[0]),
-        triggers=told.get("triggers", ()),
-        references=told.get("references", ()),
-        referenced_by=(*told.get("referenced_by", ()), *told.get("cascades_to", ())),
-        cascades_to=told.get("cascades_to", ()),
-        partitioned_by=", ".join(told.get("partitioned_by", ())),
-        reads_consistently=can.snapshot_of_transaction or can.snapshot_of_statement,
-        transactional="is_external" not in told,
-        remarks=_said(_REMARKS, told),
-        cautions=(*_said(_CAUTIONS, told), *((_VERSIONS_OF_A_COPY,) if can.is_copy and _has_versions(columns) else ())),
+        row_estimate=int(values.get("rows", ("0",))[0]),
+        triggers=values.get("triggers", ()),
+        references=values.get("references", ()),
+        referenced_by=(*values.get("referenced_by", ()), *values.get("cascades_to", ())),
+        cascades_to=values.get("cascades_to", ()),
+        partitioned_by=", ".join(values.get("partitioned_by", ())),
+        reads_consistently=features.snapshot_of_transaction or features.snapshot_of_statement,
+        transactional="is_external" not in values,
+        target_notes=_notes(_TARGET_NOTES, values),
+        source_warnings=(
+            *_notes(_SOURCE_WARNINGS, values),
+            *((_ROW_VERSIONS_OF_A_REPLICA,) if features.is_replica and _has_row_version(columns) else ()),
+        ),
     )
 
 
-def _has_versions(columns: list[Column]) -> bool:
-    return any(bare(column.type) == "timestamp" for column in columns)
+def _has_row_version(columns: list[Column]) -> bool:
+    return any(base_type(column.type) == "timestamp" for column in columns)
 
 
-def _said(texts: dict[str, str], told: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
-    return tuple(text.format(", ".join(told[fact])) for fact, text in texts.items() if fact in told)
+def _notes(texts: dict[str, str], values: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
+    return tuple(text.format(", ".join(values[fact])) for fact, text in texts.items() if fact in values)
 
 
 def _column(
@@ -349,31 +360,33 @@ def _column(
     *rest: Any,
 ) -> Column:
     nullable, identity, computed, generated, is_set, masked, encryption, default, numbers = rest
-    spelling = spelled(base, max_length, precision, scale, collation)
-    held = holds(spelling)
+    spelling = declared_type(base, max_length, precision, scale, collation)
+    type_ = logical_type(spelling)
     return Column(
         name=name,
         type=spelling,
-        in_target="binary(8)" if bare(spelling) == "timestamp" else "",
-        rests_as=held.rests_as,
+        portable_type="binary(8)" if base_type(spelling) == "timestamp" else "",
+        storage_type=type_.storage_type,
         nullable=bool(nullable),
-        generated=bool(computed or generated or is_set) or bare(spelling) == "timestamp",
+        generated=bool(computed or generated or is_set) or base_type(spelling) == "timestamp",
         identity=bool(identity),
         has_default=bool(default) or bool(identity),
-        holds=held,
+        logical_type=type_,
         database=KIND,
         collation=collation or "",
-        unreadable=_why_unreadable(base, masked=bool(masked), encrypted=encryption is not None, halved=bool(numbers)),
+        unreadable=_why_unreadable(
+            base, masked=bool(masked), encrypted=encryption is not None, half_precision=bool(numbers)
+        ),
     )
 
 
-def _why_unreadable(base: str, *, masked: bool, encrypted: bool, halved: bool) -> str:
+def _why_unreadable(base: str, *, masked: bool, encrypted: bool, half_precision: bool) -> str:
     if not base:
-        return "its type is none that the server's list of types has"
+        return "its type is not in the server's list of types"
     if masked:
         return MASKED
-    if halved:
+    if half_precision:
         return "it is a vector of half-precision numbers"
     if encrypted:
-        return "it is encrypted by the client (Always Encrypted), and would be copied as a cipher"
+        return "it is encrypted by the client (Always Encrypted), and would be copied as ciphertext"
     return ""

@@ -1,12 +1,12 @@
-"""All that the catalog of SQL Server tells of one table, for `tidegate describe`. Nothing here is planned with.
+"""Everything that SQL Server's catalog knows about one table, for `tidegate describe`. Plans do not use it.
 
 Facts that shape this file
- * A definition is null for a login that may not see it. That is told: "no definition" would be another thing.
- * Names of what a login may not see are null as well, and so are the figures of statistics.
- * The partitioning column of an index that does not name it stands there with key_ordinal 0, and is no included column.
-   All columns of a columnstore index stand there as included.
- * Sizes and the time of the last change need VIEW DATABASE STATE, or VIEW SERVER STATE; the latter is forgotten at
-   every restart. They are hints, and no proof of anything.
+ * A definition is null for a login that may not see it. It is shown as (hidden), to tell it from "no definition".
+ * Names of hidden objects are null as well, and so are the numbers of statistics.
+ * The partitioning column of an index that does not name it is listed with key_ordinal 0, and is no included column.
+   All columns of a columnstore index are listed as included.
+ * Sizes and the time of the last change need VIEW DATABASE STATE or VIEW SERVER STATE. The time is lost at every
+   restart. They are hints, not proofs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tidegate.databases.sqlserver.layout import NOT_ALIGNED, bound
-from tidegate.databases.sqlserver.server import Abilities
+from tidegate.databases.sqlserver.server import ServerFeatures
 from tidegate.errors import DatabaseError, Transient
 from tidegate.model.description import Section
 from tidegate.sql.text import Literal, Part, Sql, sql
@@ -24,9 +24,9 @@ from tidegate.sql.text import Literal, Part, Sql, sql
 
 @dataclass(frozen=True)
 class Question:
-    """One section: the first columns of the answer under their headings, the others told where they say something.
+    """The query of one section. The first columns of the answer have headings; each further column has a label.
 
-    A label with braces takes the value, one without is told where the value is true."""
+    A label with braces shows the value unless it is null. A label without braces is shown if the value is true."""
 
     title: str
     headings: tuple[str, ...]
@@ -43,7 +43,7 @@ class Question:
         }
         return sql(self.text.strip(), **{name: hole for name, hole in holes.items() if f"{{{name}}}" in self.text})
 
-    def answered(self, rows: list[Any]) -> Section:
+    def section(self, rows: list[Any]) -> Section:
         headings = (*self.headings, "") if self.labels else self.headings
         return Section(self.title, headings, tuple(tuple(self._row(row)) for row in rows))
 
@@ -51,12 +51,12 @@ class Question:
         shown = len(self.headings)
         yield from ("" if value is None else str(value) for value in row[:shown])
         if self.labels:
-            told = zip(self.labels, row[shown:], strict=True)
-            yield ", ".join(label.format(value) for label, value in told if value not in (None, "", False))
+            labelled = zip(self.labels, row[shown:], strict=True)
+            yield ", ".join(label.format(value) for label, value in labelled if value not in (None, "", False))
 
 
 _COLUMNS = Question(
-    "columns as they are declared",
+    "columns as declared",
     ("column", "declared as"),
     (
         "of schema {}",
@@ -389,24 +389,24 @@ QUESTIONS = (
     *(_COLUMNS, _INDEXES, _INDEX_COLUMNS, _FUNCTION, _BOUNDS, _COMPRESSION, _NOT_ALIGNED, _CHECKS, _FOREIGN_KEYS),
     *(_TRIGGERS, _BOUND_VIEWS, _FEATURES, _PERIOD, _TRACKING, _CAPTURES, _DATABASE, _SIZE, _CHANGED, _STATISTICS),
 )
-_MAY_NOT = "it takes SELECT on sys.sql_expression_dependencies and VIEW DEFINITION on the database"
+_MISSING_RIGHT = "this needs SELECT on sys.sql_expression_dependencies and VIEW DEFINITION on the database"
 
 
-def sections(query: Callable[[Sql], list[Any]], table: int, can: Abilities) -> list[Section]:
-    """Those that say something, and those that this login, or this server, is not told."""
-    found = [_section(query, table, question, can) for question in QUESTIONS]
+def sections(query: Callable[[Sql], list[Any]], table: int, features: ServerFeatures) -> list[Section]:
+    """Return the sections that have rows, and those that the server refused, with the reason."""
+    found = [_section(query, table, question, features) for question in QUESTIONS]
     return [section for section in found if section.rows or section.problem]
 
 
-def _section(query: Callable[[Sql], list[Any]], table: int, question: Question, can: Abilities) -> Section:
-    if question is _CAPTURES and not can.captures:  # where there are none to be seen there may be no such table
+def _section(query: Callable[[Sql], list[Any]], table: int, question: Question, features: ServerFeatures) -> Section:
+    if question is _CAPTURES and not features.captures:  # without CDC the table does not exist
         return Section(question.title, question.headings)
-    if question is _BOUND_VIEWS and not can.dependencies:
-        return Section(question.title, question.headings, problem=_MAY_NOT)
+    if question is _BOUND_VIEWS and not features.dependencies:
+        return Section(question.title, question.headings, problem=_MISSING_RIGHT)
     try:
         rows = query(question.of(table))
     except Transient:
         raise
     except DatabaseError as problem:
         return Section(question.title, question.headings, problem=problem.happened)
-    return question.answered([row for row in rows if any(value is not None for value in row)])
+    return question.section([row for row in rows if any(value is not None for value in row)])

@@ -1,15 +1,15 @@
-"""How SQL Server writes names, values and comparisons.
+"""SQL Server's SQL: names, literals and exact comparisons.
 
 Facts that shape this file
- * A literal takes its column's own type, or an index on it would not be used. A date in a text means the same in every
-   language only with a style; a varchar's code page comes from its collation.
- * Every collation, also a binary one, calls `a` and `a` with a blank equal, and most call `a` and `A` equal: a
-   comparison by the column's own collation uses its index, and a second one of the bytes tells them apart. In keys of
-   our own, which are binary, a mark stands behind a blank at the end.
- * Names stand in brackets or, as the session is set, in double quotes. A compatible server does not read a bracket that
-   is doubled, so a name with one stands in quotes.
- * A backslash at the end of a line inside of a literal joins it with the next one: both are gone.
- * count(*) ends at two thousand million rows, COUNT_BIG does not.
+ * A literal has its column's type, or an index would not be used. The text of a date means the same in every language
+   only with a style. The code page of a varchar comes from its collation.
+ * In every collation, also a binary one, `a` = `a ` with a trailing blank, and in most `a` = `A`. So a comparison by
+   the column's collation uses the index, and a second comparison of the bytes is exact. Keys of our own tables are
+   binary: there a mark is added after a trailing blank.
+ * Names are in brackets or, with QUOTED_IDENTIFIER, in double quotes. A compatible server cannot read a doubled
+   bracket, so a name with a bracket is in quotes.
+ * A backslash at the end of a line inside a literal joins the line with the next: backslash and line break are lost.
+ * count(*) overflows at 2^31 rows, COUNT_BIG does not.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import re
 from collections.abc import Sequence
 
 from tidegate.databases.sqlserver import variants
-from tidegate.databases.sqlserver.types import CHARACTERS, COLLATION, bare, without_collation
-from tidegate.sql.text import Dialect, Literal, one_of
+from tidegate.databases.sqlserver.types import CHARACTERS, COLLATION, base_type, without_collation
+from tidegate.sql.text import Dialect, Literal, equals_any
 
 _STYLES = {"date": 23, "datetime": 121, "smalldatetime": 121, "datetime2": 121, "datetimeoffset": 121, "time": 121}
 _NUMBER_STYLES = {"float": 3, "real": 3}
@@ -33,8 +33,10 @@ _PIECES = re.compile("(\0)|(?<=\\\\)(?=\r?\n)")
 
 
 def quoted(text: str) -> str:
-    """A text as a literal. One line ends with a backslash where the next one would be taken for its continuation, and
-    a NUL would end the statement: there the literal is put together, as a text without a bound."""
+    """Return a text as a literal.
+
+    A backslash before a line break would be a continuation, and a NUL would end the statement: such a literal is
+    concatenated from pieces, as nvarchar(max)."""
     pieces = [piece for piece in _PIECES.split(text) if piece]
     written = ["NCHAR(0)" if piece == "\0" else "N'" + piece.replace("'", "''") + "'" for piece in pieces] or ["N''"]
     if written == ["NCHAR(0)"] or len(written) > 1:
@@ -43,9 +45,9 @@ def quoted(text: str) -> str:
 
 
 class SqlServerDialect(Dialect):
-    """Names in brackets or quotes; literals in the column's type and with a style; texts told apart by their bytes."""
+    """Names in brackets or quotes; literals in the column's type, with a style; texts also compared by their bytes."""
 
-    # Nobody else writes what was decided on, nor comes between, until the transaction ends.
+    # Nobody else changes these rows, or inserts rows between them, until the transaction ends.
     update_joined = "UPDATE t SET {assigned} FROM {table} AS t WITH (UPDLOCK, HOLDLOCK) JOIN {stage} AS s ON {on}"
     locked = "{table} WITH (UPDLOCK, HOLDLOCK){where}"
     delete_joined = "DELETE t FROM {table} AS t WITH (UPDLOCK, HOLDLOCK) JOIN {stage} AS s ON {on}"
@@ -60,7 +62,7 @@ class SqlServerDialect(Dialect):
         return self.typed(text, literal.type) if literal.type else text
 
     def typed(self, quoted: str, column_type: str) -> str:
-        name, collated = bare(column_type), column_type.partition(" COLLATE ")[2]
+        name, collated = base_type(column_type), column_type.partition(" COLLATE ")[2]
         if name in _ROW_VERSIONS:
             return f"CONVERT(binary(8), CONVERT(bigint, {quoted}))"
         if name in ("varchar", "char") and collated:
@@ -69,14 +71,14 @@ class SqlServerDialect(Dialect):
         return f"CONVERT({without_collation(column_type)}, {quoted}{style})"
 
     def as_text(self, value: str, column_type: str = "") -> str:
-        name = bare(column_type)
+        name = base_type(column_type)
         if name in CHARACTERS or not name:
             return self._characters(value, column_type)
         if name in _ROW_VERSIONS:
             return f"CONVERT(nvarchar(20), CONVERT(bigint, {value}))"
         if name == variants.KIND:
             return variants.text_of(value)
-        if name in ("money", "smallmoney"):  # whose text has two digits of four
+        if name in ("money", "smallmoney"):  # a plain CONVERT shows two of their four digits
             return f"CONVERT(nvarchar(50), CONVERT(decimal(19, 4), {value}))"
         style = _STYLES.get(name) or _NUMBER_STYLES.get(name)
         return f"CONVERT(nvarchar(50), {value}, {style})" if style else f"CONVERT(nvarchar(50), {value})"
@@ -84,65 +86,65 @@ class SqlServerDialect(Dialect):
     def _characters(self, value: str, column_type: str) -> str:
         size = "max" if "(max)" in column_type else "4000"
         text = f"CONVERT(nvarchar({size}), {value}) COLLATE {COLLATION}"
-        return f"RTRIM({text})" if bare(column_type) in ("char", "nchar") else text
+        return f"RTRIM({text})" if base_type(column_type) in ("char", "nchar") else text
 
-    def exactly(self, column: str, column_type: str = "") -> str:
-        if bare(column_type) not in CHARACTERS:
+    def exact(self, column: str, column_type: str = "") -> str:
+        if base_type(column_type) not in CHARACTERS:
             return column
         text = self._characters(column, column_type)
-        return text if bare(column_type) in ("char", "nchar") else f"{text}, DATALENGTH({column})"
+        return text if base_type(column_type) in ("char", "nchar") else f"{text}, DATALENGTH({column})"
 
-    def among(self, column: str, values: Sequence[Literal]) -> str:
-        found = super().among(column, values)
-        if bare(values[0].type) not in CHARACTERS:
-            return found
+    def is_one_of(self, column: str, values: Sequence[Literal]) -> str:
+        by_index = super().is_one_of(column, values)
+        if base_type(values[0].type) not in CHARACTERS:
+            return by_index
         kind = "varbinary(max)" if "(max)" in values[0].type else "varbinary(8000)"
         exact = [f"CONVERT({kind}, {self.literal(value)})" for value in values]
-        return f"({found} AND {one_of(f'CONVERT({kind}, {column})', exact)})"
+        return f"({by_index} AND {equals_any(f'CONVERT({kind}, {column})', exact)})"
 
-    def same(self, one: str, other: str, column_type: str = "") -> str:
-        """The server takes texts of unlike case, bytes with more zeros at the end, 0 and -0, and in a sql_variant
-        numbers of unlike types for the same, and moments at unlike offsets."""
-        name, found = bare(column_type), [super().same(one, other)]
+    def same_value(self, left: str, right: str, column_type: str = "") -> str:
+        """For the server these are equal: texts of different case, bytes with and without trailing zeros, 0 and -0, one
+        instant at different offsets, and in a sql_variant numbers of different types."""
+        name, found = base_type(column_type), [super().same_value(left, right)]
         if name in CHARACTERS:
             kind = "varbinary(max)" if "(max)" in column_type else "varbinary(8000)"
-            found.append(f"CONVERT({kind}, {one}) = CONVERT({kind}, {other})")
+            found.append(f"CONVERT({kind}, {left}) = CONVERT({kind}, {right})")
         if name in (*CHARACTERS, "varbinary"):
-            found.append(f"DATALENGTH({one}) = DATALENGTH({other})")
+            found.append(f"DATALENGTH({left}) = DATALENGTH({right})")
         if name == "datetimeoffset":
-            found.append(f"DATEPART(TZOFFSET, {one}) = DATEPART(TZOFFSET, {other})")
+            found.append(f"DATEPART(TZOFFSET, {left}) = DATEPART(TZOFFSET, {right})")
         if name in ("float", "real"):
-            found.append(f"CONVERT(binary(8), {one}) = CONVERT(binary(8), {other})")
+            found.append(f"CONVERT(binary(8), {left}) = CONVERT(binary(8), {right})")
         if name == variants.KIND:
-            texts = [f"CONVERT(varbinary(max), {variants.text_of(value)})" for value in (one, other)]
+            texts = [f"CONVERT(varbinary(max), {variants.text_of(value)})" for value in (left, right)]
             found.append(" = ".join(texts))
         return found[0] if len(found) == 1 else f"({' AND '.join(found)})"
 
     def checksum(self, columns: Sequence[tuple[str, str]]) -> str:
-        """Of the bytes. CHECKSUM_AGG would let rows that are there twice cancel out. BINARY_CHECKSUM passes over
-        documents and spatial values, and over what is behind the first characters of a long text: of those a hash."""
-        seen = [_hashed(column, kind) if _is_passed_over(kind) else column for column, kind in columns]
-        return f"CONVERT(nvarchar(50), SUM(CONVERT(bigint, BINARY_CHECKSUM({', '.join(seen)}))))"
+        """A sum, since duplicate rows cancel out in CHECKSUM_AGG. BINARY_CHECKSUM ignores documents, spatial values and
+        the end of long texts: these are hashed first."""
+        arguments = [_hashed(column, kind) if _is_ignored_by_checksum(kind) else column for column, kind in columns]
+        return f"CONVERT(nvarchar(50), SUM(CONVERT(bigint, BINARY_CHECKSUM({', '.join(arguments)}))))"
 
-    def key(self, text: str) -> str:
+    def encode_key(self, text: str) -> str:
         return text + _AFTER_A_BLANK if text.endswith((" ", _AFTER_A_BLANK)) else text
 
-    def of_key(self, key: str) -> str:
+    def decode_key(self, key: str) -> str:
         return key.removesuffix(_AFTER_A_BLANK)
 
-    def count(self, what: str) -> str:
-        return f"COUNT_BIG({what})"
+    def count(self, expression: str) -> str:
+        return f"COUNT_BIG({expression})"
 
     def first(self, query: str, rows: int) -> str:
         return f"{query} OFFSET 0 ROWS FETCH NEXT {rows:d} ROWS ONLY"
 
 
-def _is_passed_over(column_type: str) -> bool:
-    return bare(column_type) in _NOT_COMPARED or "(max)" in column_type
+def _is_ignored_by_checksum(column_type: str) -> bool:
+    return base_type(column_type) in _NOT_COMPARED or "(max)" in column_type
 
 
 def _hashed(column: str, column_type: str) -> str:
-    if bare(column_type) in _DOCUMENTS:
+    if base_type(column_type) in _DOCUMENTS:
         column = f"CONVERT(nvarchar(max), {column})"
     return f"HASHBYTES('SHA2_256', CONVERT(varbinary(max), {column}))"
 

@@ -1,10 +1,10 @@
-"""Errors of SQL Server, sorted into what may be repeated and what is final.
+"""Errors of SQL Server as Tidegate's: what can be repeated and what is final.
 
 Facts that shape this file
- * The driver tells an error's text and sort, not its number: the session is asked for that (@@ERROR) while it lives.
- * The bulk copy has a connection of its own, which cannot be asked: its text has the number, where it came from the
-   server.
- * A compatible server has numbers of its own, beyond all of SQL Server's, where it does not know SQL Server's.
+ * The driver gives the text and the class of an error, not its number. The session asks for the number (@@ERROR) while
+   the connection is open.
+ * The bulk copy has a connection of its own, which cannot be asked. Its text has the number of a server's error.
+ * A compatible server has error numbers of its own, greater than all of SQL Server's.
  * With XACT_ABORT every error ends the transaction.
 """
 
@@ -28,31 +28,31 @@ from tidegate.errors import (
 from tidegate.model.columns import Column
 from tidegate.model.connection import Connection
 
-_NUMBERS_END = 1 << 24
+_GREATEST_NUMBER = 1 << 24
 LOST = -1
-"""Instead of a number: the connection is gone, and with it the answer."""
+"""In place of an error number: the connection is lost, and the answer with it."""
 _LOCKS = (
     *(1204, 1205, 1222, 3935, 3960, 3961, 10922, 13535),
-    *(3947, 3948, 3958, 3966, 3967),  # a replica that changed its role, or row versions that it no longer has
+    *(3947, 3948, 3958, 3966, 3967),  # a replica changed its role, or no longer has the row versions
     *(41301, 41302, 41305, 41325, 41839),
 )
-_AWAY = (
+_UNAVAILABLE = (
     *(615, 921, 926, 4060, 4221, 10928, 10929, 10936, 40020, 40143, 40166, 40197, 40501, 40540, 40613, 42108, 42109),
     *(49918, 49919, 49920, 4891, 6005),
-    *(596, 976, 983, 988),  # the session was killed; a replica that is neither primary nor readable just now
+    *(596, 976, 983, 988),  # the session was killed; a replica is neither primary nor readable now
 )
 _MISSING = (207, 208, 2812, 3701, 4902)
 _DENIED = (229, 230, 262, 297, 300, 916, 1088, 2759, 2760, 15247, 15151)
-_NO_ROOM_ON_DISK = (701, 1101, 1105, 8645, 8651, 9002)
+_DISK_FULL = (701, 1101, 1105, 8645, 8651, 9002)
 _READ_ONLY_DATABASE, _READ_ONLY_FILEGROUP = 3906, 652
-_NO_SNAPSHOT_ELSEWHERE = (3952, 3996)
+_NO_SNAPSHOT_IN_OTHER_DATABASE = (3952, 3996)
 _UNKNOWN_COLLATION, _UNKNOWN_TYPE, _ROW_TOO_LONG, _NO_LOCKS_IN_MEMORY = 448, 2715, 511, 10794
-_DUPLICATES, _RULES = (2601, 2627), (515, 547)
-NO_ROOM_IN_COLUMN = (
+_DUPLICATES, _CONSTRAINTS = (2601, 2627), (515, 547)
+VALUE_REFUSED = (
     *(220, 232, 241, 242, 244, 245, 248, 295, 2628, 6355, 6522),
     *(8114, 8115, 8152, 8169, 9400, 9402, 13609),
 )
-_NAMES_ARE_QUOTED = (*_MISSING, *_DENIED, *_DUPLICATES, *_RULES, _UNKNOWN_COLLATION, _UNKNOWN_TYPE)
+_NAMES_ARE_QUOTED = (*_MISSING, *_DENIED, *_DUPLICATES, *_CONSTRAINTS, _UNKNOWN_COLLATION, _UNKNOWN_TYPE)
 _A_VALUE_FOLLOWS = "The duplicate key value is"
 _QUOTED = re.compile(r"['\"(].*['\")]")
 _TEXTS = (
@@ -72,7 +72,7 @@ _LOST = re.compile(
 )
 _CERTIFICATE = re.compile(r"certificate|ssl|tls|encrypt", re.IGNORECASE)
 _LOGIN = re.compile(r"login failed|18456", re.IGNORECASE)
-_COMES_BACK = re.compile(  # a database that wakes up or moves, a server that starts or has too much to do
+_TEMPORARY = re.compile(  # a database that resumes or fails over, a server that starts or is overloaded
     r"is not currently available|currently (too )?busy|not enough resources|too many (create or update )?operations"
     r"|not accessible for queries|being recovered|not been recovered yet|resource limit|limit for the .*been reached"
     r"|error processing your request|in script upgrade mode|shutdown is in progress|login to read-secondary failed"
@@ -86,20 +86,20 @@ _PREFIX = re.compile(r"^(Driver Error: .*?; DDBC Error: )?(\[[^\]]*\])*\s*", re.
 
 
 def is_lost(problem: BaseException) -> bool:
-    """Whether the connection is gone, and with it the answer."""
+    """Return whether the connection is lost, and the answer with it."""
     return _LOST.search(str(problem)) is not None
 
 
-def ours(problem: BaseException, number: int, connection: Connection) -> DatabaseError:
-    """One of our errors. Row values, which the server's message may quote, are left out."""
-    took_too_long = _OUR_LIMIT.search(str(problem)) is not None
-    by_text = not number and not took_too_long
-    is_away = number == LOST or (by_text and (is_lost(problem) or _COMES_BACK.search(str(problem)) is not None))
-    number = number if 0 < number < _NUMBERS_END else 0
+def as_tidegate_error(problem: BaseException, number: int, connection: Connection) -> DatabaseError:
+    """Return an error of the driver as one of Tidegate's. Row values, which the message may quote, are left out."""
+    timed_out = _OUR_LIMIT.search(str(problem)) is not None
+    by_text = not number and not timed_out
+    is_unavailable = number == LOST or (by_text and (is_lost(problem) or _TEMPORARY.search(str(problem)) is not None))
+    number = number if 0 < number < _GREATEST_NUMBER else 0
     number = number or next((known for pattern, known in _TEXTS if pattern.search(str(problem))), 0)
-    told = f"{_said(problem, number)}{f' (error {number})' if number else ''}"
-    happened = f"{connection.display}: {told}."
-    if number in (*_LOCKS, *_AWAY) or is_away:
+    suffix = f" (error {number})" if number else ""
+    happened = f"{connection.display}: {_server_message(problem, number)}{suffix}."
+    if number in (*_LOCKS, *_UNAVAILABLE) or is_unavailable:
         return Transient(happened, "The transaction was rolled back.", "Run again: it completes what is missing.")
     if number in _MISSING:
         remedy = "Correct the name, or grant the login access to it."
@@ -107,7 +107,7 @@ def ours(problem: BaseException, number: int, connection: Connection) -> Databas
     if number in _DENIED:
         remedy = "Grant the login this right (`tidegate grants` prints the script), or use another login."
         return DatabaseError(happened, "Nothing was changed by this statement.", remedy)
-    if took_too_long:
+    if timed_out:
         remedy = "Raise `query_timeout`, or add an index on the partition column."
         return DatabaseError(happened, "Nothing was changed by this statement.", remedy)
     if number in _DUPLICATES:
@@ -115,72 +115,72 @@ def ours(problem: BaseException, number: int, connection: Connection) -> Databas
     return DatabaseError(happened, "The transaction was rolled back.", _remedy(number))
 
 
-def of_bulk_copy(problem: BaseException, connection: Connection) -> DatabaseError:
-    told = _IN_COPY.search(str(problem))
-    number = int(told[1]) if told else 0
-    return ours(problem, number if number < _NUMBERS_END else 0, connection)
+def bulk_copy_error(problem: BaseException, connection: Connection) -> DatabaseError:
+    """Return an error of the bulk copy as one of Tidegate's. Its number is in the text."""
+    found = _IN_COPY.search(str(problem))
+    number = int(found[1]) if found else 0
+    return as_tidegate_error(problem, number if number < _GREATEST_NUMBER else 0, connection)
 
 
 def _remedy(number: int) -> str:
-    if number in _RULES:
+    if number in _CONSTRAINTS:
         return REMEDY_FOR_A_RULE
-    if number in _NO_ROOM_ON_DISK:
-        return "Make room on the server (data, log or memory, as it says), then run again."
+    if number in _DISK_FULL:
+        return "Free space on the server (data, log or memory, as the message says), then run again."
     if number == _READ_ONLY_FILEGROUP:
-        return "Make the filegroup writable, or leave what lies in it out of the table's scope."
+        return "Make the filegroup writable, or leave the values in it out of the table's scope."
     if number == _READ_ONLY_DATABASE:
-        return "Name a database that takes writes (the primary of a group, not its readable copy), or make it writable."
-    if number in _NO_SNAPSHOT_ELSEWHERE:
+        return "Name a writable database (the primary of an availability group, not a replica), or make it writable."
+    if number in _NO_SNAPSHOT_IN_OTHER_DATABASE:
         return (
-            "What is read lies in another database (by a view or a synonym), which has to allow snapshots, too: ALTER"
-            " DATABASE ... SET ALLOW_SNAPSHOT_ISOLATION ON; on a linked server there are none: name that as the source."
+            "The view or synonym reads another database, which must allow snapshots, too: ALTER DATABASE ... SET"
+            " ALLOW_SNAPSHOT_ISOLATION ON. A linked server has no snapshots: name that server as the source."
         )
     if number in (_UNKNOWN_COLLATION, _UNKNOWN_TYPE):
         return "The target is older than the source: create the table there by hand, with a type that it knows."
     if number == _ROW_TOO_LONG:
-        return "A row has 8060 bytes at most, also in the stage, where texts are wider: load the columns as two tables."
+        return "A row has 8060 bytes at most, also in the wider staging table: load the columns as two tables."
     if number == _NO_LOCKS_IN_MEMORY:
-        return "Load into a table on disk: in memory there are no locks, which loads of changed rows take."
+        return "Load into a table on disk: a memory-optimized table has no locks, which loads of changed rows need."
     return REMEDY_FOR_ALL_ELSE
 
 
-def _said(problem: BaseException, number: int) -> str:
-    """What is quoted or stands in brackets may be a value, and a value may hold quotes: of what stands between the
-    first and the last of them nothing is repeated."""
+def _server_message(problem: BaseException, number: int) -> str:
+    """Return the server's message without quoted parts: they may be row values, and a value may hold quotes itself."""
     text = _IN_COPY.sub("", _PREFIX.sub("", str(problem))).strip()
-    said = text.splitlines()[0].partition(_A_VALUE_FOLLOWS)[0] if text else "no answer"
+    message = text.splitlines()[0].partition(_A_VALUE_FOLLOWS)[0] if text else "no answer"
     if number not in _NAMES_ARE_QUOTED:
-        said = re.split(r"['\"(]", _QUOTED.sub("...", said))[0]
-    return said.strip().rstrip(".:")
+        message = re.split(r"['\"(]", _QUOTED.sub("...", message))[0]
+    return message.strip().rstrip(".:")
 
 
-def not_taken(table: str, columns: Sequence[Column], problem: BaseException, number: int) -> ValueProblem:
-    """A value that the server would not store as it is."""
+def value_refused(table: str, columns: Sequence[Column], problem: BaseException, number: int) -> ValueProblem:
+    """Return the error for a value that the server cannot store unchanged."""
     text = str(problem)
     named = [column.name for column in columns if f"column '{column.name}'" in text]
     which = f"column {named[0]}" if named else "one of its columns"
-    told = f" (error {number})" if number else ""
+    suffix = f" (error {number})" if number else ""
     return ValueProblem(
-        f"{table}: {which} has no room in the target for a value that came: {_said(problem, 0)}{told}.",
+        f"{table}: {which} cannot store a value in the target: {_server_message(problem, 0)}{suffix}.",
         "The load was rolled back; the target keeps what it had.",
         "Give the target's column a type that takes these values, or read the column as text (`columns:`) into one.",
     )
 
 
 def unreachable(problem: BaseException, connection: Connection) -> TidegateError:
-    """A login or network problem, in the driver's own words and with what to look at."""
-    said = _PREFIX.sub("", str(problem)).strip().rstrip(".") or "no answer"
-    if _COMES_BACK.search(said):
-        happened = f"No connection to {connection.display}: {said}."
-        return Transient(happened, "Nothing was read or written.", "Run again: the server says that it will be back.")
+    """Return the error for a login or network problem, with the driver's message and a remedy."""
+    message = _PREFIX.sub("", str(problem)).strip().rstrip(".") or "no answer"
+    if _TEMPORARY.search(message):
+        happened = f"No connection to {connection.display}: {message}."
+        return Transient(happened, "Nothing was read or written.", "Run again: the server says that this is temporary.")
     remedy = "Check host and port, and that the server is up and listens on TCP."
-    if _NO_DATABASE.search(said):
+    if _NO_DATABASE.search(message):
         remedy = "Check the name of the database, and that this user may use it."
-    elif _LOGIN.search(said):
+    elif _LOGIN.search(message):
         remedy = "Check user and password, and that this user may use the database."
-    elif _CERTIFICATE.search(said):
+    elif _CERTIFICATE.search(message):
         remedy = (
-            "Install the authority that signed the server's certificate, or name the certificate's host with"
-            " HostNameInCertificate; TrustServerCertificate=yes accepts any certificate, and with it anybody between."
+            "Install the certificate authority of the server's certificate, or name the certificate's host with"
+            " HostNameInCertificate. TrustServerCertificate=yes accepts any certificate, also that of an attacker."
         )
-    return Unreachable(f"No connection to {connection.display}: {said}.", "Nothing was read or written.", remedy)
+    return Unreachable(f"No connection to {connection.display}: {message}.", "Nothing was read or written.", remedy)

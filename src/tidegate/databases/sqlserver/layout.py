@@ -1,12 +1,12 @@
-"""How the server itself lays out a partitioned table: its function, its last partition, and what is not aligned.
+"""How the server partitions a table: the partition function, the last partition, and indexes that are not aligned.
 
 Facts that shape this file
- * A function divides by boundaries. Of RANGE RIGHT a boundary is the first value of the partition after it, of RANGE
-   LEFT the last one of the partition before it. The last partition has no end: without a new boundary it takes every
-   new value, and once it has rows it can no longer be split cheaply.
- * Boundaries are a sql_variant, written by the style of the type inside: 126 for days and moments, 3 for floats, 2 for
-   money, 1 for bytes, which no other takes. A boundary may be null.
- * An index on another function or column, or on none, keeps partitions from being switched.
+ * With RANGE RIGHT a boundary is the first value of the partition after it, with RANGE LEFT the last value of the
+   partition before it. The last partition has no end: without a new boundary it takes every new value, and with rows
+   in it, it can no longer be split cheaply.
+ * Boundaries are a sql_variant. Each type inside needs its own style: 126 for dates and times, 3 for floats, 2 for
+   money, 1 for bytes. A boundary may be null.
+ * An index on another partition function or column, or on none, prevents SWITCH PARTITION.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tidegate.model.names import counted
+from tidegate.model.names import pluralize
 from tidegate.sql.text import Literal, Name, Sql, sql
 
 _FUNCTIONS = """
@@ -64,15 +64,15 @@ def questions(tables: Iterable[int]) -> list[Sql]:
 
 
 def bound(values: str) -> Sql:
-    """A boundary of `sys.partition_range_values`, under this name, as text."""
+    """Return a boundary of `sys.partition_range_values`, under this alias, as text."""
     return sql(_BOUND.strip(), value=Name((values, "value")), boundary=Name((values, "boundary_id")))
 
 
-def remarks(functions: Sequence[Any], not_aligned: Sequence[Any]) -> dict[int, tuple[str, ...]]:
-    """For each table what a person should know of it."""
+def notes(functions: Sequence[Any], not_aligned: Sequence[Any]) -> dict[int, tuple[str, ...]]:
+    """Return the notes on partitioning, by object_id of the table."""
     return {
         number: (
-            _told(name, bool(is_right), int(partitions), column, last, int(rows or 0), compression),
+            _partitioning(name, bool(is_right), int(partitions), column, last, int(rows or 0), compression),
             *(
                 f"its index {index} is not aligned with its partitions"
                 for index, _, table in not_aligned
@@ -83,13 +83,13 @@ def remarks(functions: Sequence[Any], not_aligned: Sequence[Any]) -> dict[int, t
     }
 
 
-def _told(
+def _partitioning(
     name: str, is_right: bool, partitions: int, column: str, last: str | None, rows: int, compression: str | None
 ) -> str:
     side = "RIGHT" if is_right else "LEFT"
-    told = f"its server partitions it by {name} (RANGE {side} of {column}, {counted(partitions, 'partition')})"
+    note = f"the server partitions it by {name} (RANGE {side} of {column}, {pluralize(partitions, 'partition')})"
     if last is None:
-        return told
+        return note
     rest = f"from {last} on" if is_right else f"after {last}"
-    packed = f", compressed by {compression}" if compression not in (None, "NONE") else ""
-    return f"{told}, the last of which takes all {rest} and has about {counted(rows, 'row')}{packed}"
+    compressed = f", compressed by {compression}" if compression not in (None, "NONE") else ""
+    return f"{note}, the last of which takes all {rest} and has about {pluralize(rows, 'row')}{compressed}"

@@ -1,11 +1,11 @@
-"""Rows out of an answer of the server, batch by batch.
+"""Reading the rows of a query, batch by batch.
 
 Facts that shape this file
- * Whoever closes an answer that was not heard to its end interrupts the server, and with XACT_ABORT that ends the
-   transaction: what came after it would be committed statement by statement.
- * How large rows are is known when some of them were seen.
- * Half of a character, which UTF-16 writes in two units, can stand in an nvarchar. The driver makes U+FFFD of it, a
-   character that may stand there as well: the server is asked which it is.
+ * Closing a result before its end interrupts the server, and with XACT_ABORT that ends the transaction. Statements
+   after it would be committed one by one. So inside a transaction a result is read to its end.
+ * The size of a row is known only after some rows were read.
+ * An nvarchar can hold half of a character (an unpaired surrogate). The driver replaces it by U+FFFD, which can also be
+   a real character of the text: the server is asked which it is.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import pyarrow as pa
 from tidegate.databases.sqlserver.rows import decoded, with_replacement
 from tidegate.databases.sqlserver.statements import count_replacements
 from tidegate.errors import TidegateError, ValueProblem
+from tidegate.hashing.arrow import arrow_schema
 from tidegate.interfaces import ReadRequest
-from tidegate.rows.arrow import arrow_schema
 
 if TYPE_CHECKING:
     from tidegate.databases.sqlserver.session import SqlServerSession
@@ -28,7 +28,7 @@ _FIRST_FETCH = 256
 
 
 def batches(session: SqlServerSession, cursor: Any, request: ReadRequest) -> Iterator[pa.RecordBatch]:
-    """Raises NotNative, and ValueProblem for half of a character."""
+    """Yield the batches of a result. Raises NotNative, and ValueProblem for half of a character."""
     schema = arrow_schema(request.columns, request.text_columns)
     rows, replaced = min(_FIRST_FETCH, request.batch.rows), [0] * len(request.columns)
     try:
@@ -40,27 +40,27 @@ def batches(session: SqlServerSession, cursor: Any, request: ReadRequest) -> Ite
             rows = max(min(request.batch.bytes // per_row, request.batch.rows), 1)
     except (TidegateError, GeneratorExit):
         if session.is_in_transaction:
-            _hear_out(session, cursor, rows)
+            _read_to_end(session, cursor, rows)
         raise
     if any(replaced):
         _require_whole_characters(session, request, replaced)
 
 
-def _hear_out(session: SqlServerSession, cursor: Any, rows: int) -> None:
-    """Raises what the server says at the end: its transaction is gone then, and nothing may be written without one."""
+def _read_to_end(session: SqlServerSession, cursor: Any, rows: int) -> None:
+    """Read the rest of a result. Raises the server's error at its end: the transaction is gone then."""
     with session.translated():
         while cursor.arrow_batch(rows).num_rows:
             pass
 
 
 def _require_whole_characters(session: SqlServerSession, request: ReadRequest, seen: Sequence[int]) -> None:
-    met = [(column, count) for column, count in zip(request.columns, seen, strict=True) if count]
-    there: Any = session.query(count_replacements(request, [column for column, _ in met]))[0]
-    halved = [column.name for (column, count), known in zip(met, there, strict=True) if count > known]
-    if halved:
+    suspects = [(column, count) for column, count in zip(request.columns, seen, strict=True) if count]
+    real_counts: Any = session.query(count_replacements(request, [column for column, _ in suspects]))[0]
+    broken = [column.name for (column, count), real in zip(suspects, real_counts, strict=True) if count > real]
+    if broken:
         raise ValueProblem(
-            f"{request.table}: {', '.join(halved)} holds half of a character (a surrogate without its partner), which"
-            " no text outside of SQL Server can.",
+            f"{request.table}: {', '.join(broken)} holds half of a character (an unpaired surrogate), which no text"
+            " outside of SQL Server can hold.",
             "Nothing was loaded from these rows.",
-            "Correct these texts, or read a view that leaves the half out (`source_table`).",
+            "Correct these texts, or read a view without them (`source_table`).",
         )

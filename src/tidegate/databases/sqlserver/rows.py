@@ -1,14 +1,14 @@
-"""Rows between the driver's Arrow batches and ours, a whole column at once.
+"""Conversion between the driver's Arrow batches and Tidegate's, a column at a time.
 
 Facts that shape this file
- * The driver gives texts and bytes as large_string and large_binary, a tinyint as uint8, a time in nanoseconds.
- * Its bulk copy writes datetimeoffset wrong, and its handling of other temporal types was not proved: they are staged
-   as text, which the server reads with a style.
- * SQL Server's floats have neither NaN nor infinity, its days are of the years 1 to 9999, and its times end before
-   24:00. It refuses other texts without the column's name, and a compatible server takes some: they are looked at here.
- * A bit takes every number but 0 as 1.
- * nchar is filled up to so many units of UTF-16 and char to so many bytes: where a character takes two of them, there
-   are fewer characters than others would have. They are read with as many as its size says, and written without.
+ * The driver returns texts and bytes as large_string and large_binary, a tinyint as uint8, a time in nanoseconds.
+ * Its bulk copy writes datetimeoffset wrong, and other temporal types were not proved. So they are staged as text,
+   which the server reads with a style.
+ * Floats have neither NaN nor infinity, dates go from the year 1 to 9999, and times end before 24:00. The server
+   refuses other texts without the column's name, and a compatible server takes some. So they are checked here.
+ * A bit stores every number but 0 as 1.
+ * nchar pads to a number of UTF-16 units, char to a number of bytes. A character that takes two of them leaves fewer
+   characters than in other databases. So texts are padded to the size when read, and written without padding.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidegate.databases.sqlserver.dialect import quoted
-from tidegate.databases.sqlserver.types import bare
+from tidegate.databases.sqlserver.types import base_type
 from tidegate.errors import NotNative, ValueProblem
+from tidegate.hashing.hexadecimal import hex_from_bytes
 from tidegate.model.columns import Column
-from tidegate.rows.hexadecimal import hex_from_bytes
 
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 _IN_UTF16 = ("nvarchar", "nchar", "ntext", "sql_variant")
 _FRACTIONS = ("time", "datetime2", "datetime", "datetimeoffset")
-_LONGEST_MOMENT = 50
+_LONGEST_TIMESTAMP = 50
 _DAY = r"(000[1-9]|00[1-9]\d|0[1-9]\d\d|[1-9]\d{3})-\d\d-\d\d"
 _CLOCK = r"([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,7})?"
 _DIGITS = r"-?\d+(\.\d+)?"
@@ -48,7 +48,7 @@ _MOST_ROWS, _MOST_CHARACTERS = 1000, 1 << 20
 
 
 def decoded(batch: pa.RecordBatch, columns: Sequence[Column], schema: pa.Schema) -> pa.RecordBatch:
-    """Raises NotNative with the column that holds what its type has no room for."""
+    """Return the driver's batch in our schema. Raises NotNative with the column if a value does not fit."""
     arrays = [
         _decoded(array, column, field) for array, column, field in zip(batch.columns, columns, schema, strict=True)
     ]
@@ -56,10 +56,10 @@ def decoded(batch: pa.RecordBatch, columns: Sequence[Column], schema: pa.Schema)
 
 
 def with_replacement(batch: pa.RecordBatch, columns: Sequence[Column]) -> list[int]:
-    """Of each column how many texts hold U+FFFD, which may stand for something else."""
+    """Return for each column how many texts hold U+FFFD, which may replace half of a character."""
     return [
         pc.sum(pc.match_substring(array, REPLACEMENT)).as_py() or 0
-        if pa.types.is_string(array.type) and bare(column.type) in _IN_UTF16
+        if pa.types.is_string(array.type) and base_type(column.type) in _IN_UTF16
         else 0
         for array, column in zip(batch.columns, columns, strict=True)
     ]
@@ -80,40 +80,45 @@ def _text(array: pa.Array, column: Column) -> pa.Array:
     if pa.types.is_large_binary(array.type) or pa.types.is_binary(array.type):
         digits = hex_from_bytes(array.cast(pa.binary()))
         return pc.binary_join_element_wise(pa.scalar("\\x"), digits, pa.scalar(""))
-    texts, wanted = array.cast(pa.string()), column.stands_for or column.holds
+    texts, wanted = array.cast(pa.string()), column.read_as or column.logical_type
     if wanted.family == "char" and wanted.size is not None:
         return pc.utf8_rpad(texts, width=wanted.size, padding=" ")
-    if wanted.family == "trimmed" and column.holds.family == "char":
+    if wanted.family == "trimmed" and column.logical_type.family == "char":
         return pc.utf8_rtrim(texts, " ")
-    return _short(texts, column) if bare(column.type) in _FRACTIONS else texts
+    return _normalised(texts, column) if base_type(column.type) in _FRACTIONS else texts
 
 
-def _loses_blanks(column: Column) -> bool:
-    """Whether blanks at the end are only filling, which is put back when it is read."""
-    wanted = column.stands_for
-    return column.holds.family == "char" or (wanted is not None and wanted.family == "char")
+def _is_padded(column: Column) -> bool:
+    """Return whether trailing blanks are only padding, which reading adds again."""
+    wanted = column.read_as
+    return column.logical_type.family == "char" or (wanted is not None and wanted.family == "char")
 
 
-def _short(texts: pa.Array, column: Column) -> pa.Array:
-    """Without zeros at the end of a second's fraction, as others write it."""
-    if bare(column.type) != "datetimeoffset":
-        return _shortened(texts)
-    parts = [pc.utf8_slice_codeunits(texts, 0, -7), pc.utf8_slice_codeunits(texts, -7, _LONGEST_MOMENT)]
-    return pc.binary_join_element_wise(_shortened(parts[0]), parts[1], pa.scalar(""))
+def _normalised(texts: pa.Array, column: Column) -> pa.Array:
+    """Return times without trailing zeros in the fraction of a second, as the other databases write them."""
+    if base_type(column.type) != "datetimeoffset":
+        return _without_zeros(texts)
+    parts = [pc.utf8_slice_codeunits(texts, 0, -7), pc.utf8_slice_codeunits(texts, -7, _LONGEST_TIMESTAMP)]
+    return pc.binary_join_element_wise(_without_zeros(parts[0]), parts[1], pa.scalar(""))
 
 
-def _shortened(texts: pa.Array) -> pa.Array:
+def _without_zeros(texts: pa.Array) -> pa.Array:
     short = pc.utf8_rtrim(pc.utf8_rtrim(texts, "0"), ".")
     return pc.if_else(pc.match_substring(texts, "."), short, texts)
 
 
 def stage_types(columns: Sequence[Column], schema: pa.Schema) -> list[str]:
-    """The type of each column of the stage, for what comes as these Arrow types."""
+    """Return the type of each column of the staging table for values of these Arrow types."""
     return [_stage_type(column, field.type) for column, field in zip(columns, schema, strict=True)]
 
 
 def _stage_type(column: Column, kind: pa.DataType) -> str:
-    if pa.types.is_temporal(kind) or bare(column.type) in (*_FRACTIONS, "date", "smalldatetime", "uniqueidentifier"):
+    if pa.types.is_temporal(kind) or base_type(column.type) in (
+        *_FRACTIONS,
+        "date",
+        "smalldatetime",
+        "uniqueidentifier",
+    ):
         return "varchar(50)"
     if pa.types.is_decimal(kind):
         return f"decimal({kind.precision},{kind.scale})"
@@ -129,7 +134,7 @@ def _stage_type(column: Column, kind: pa.DataType) -> str:
 
 
 def staged(batches: Iterator[pa.RecordBatch], columns: Sequence[Column], table: str) -> Iterator[pa.RecordBatch]:
-    """Batches as the stage takes them. Raises ValueProblem."""
+    """Yield the batches as the staging table takes them. Raises ValueProblem."""
     names = [f"c{number}" for number in range(len(columns))]
     for batch in batches:
         arrays = [_staged(array, column, table) for array, column in zip(batch.columns, columns, strict=True)]
@@ -137,7 +142,7 @@ def staged(batches: Iterator[pa.RecordBatch], columns: Sequence[Column], table: 
 
 
 def literals(batch: pa.RecordBatch) -> Iterator[str]:
-    """What stands behind VALUES, in pieces that a server takes as one statement: up to a thousand rows."""
+    """Yield the text after VALUES, in pieces of at most 1,000 rows, which the server takes as one statement."""
     columns = [list(map(_literal, array.to_pylist())) for array in batch.columns]
     rows = [f"({', '.join(cells)})" for cells in zip(*columns, strict=True)]
     for piece in _pieces(rows):
@@ -167,58 +172,58 @@ def _literal(value: object) -> str:
         case str():
             return quoted(value)
         case float():
-            return f"N'{value!r}'"  # a number's literal would lose the sign of a zero
+            return f"N'{value!r}'"  # a numeric literal would lose the sign of -0
     return str(value) if isinstance(value, int) else f"{value:f}"
 
 
 def _staged(array: pa.Array, column: Column, table: str) -> pa.Array:
     kind = array.type
     if pa.types.is_floating(kind) and not pc.all(pc.is_finite(array), min_count=0).as_py():
-        raise _no_room(table, column, "NaN or infinity")
-    if pa.types.is_integer(kind) and bare(column.type) == "bit" and not _are_truths(array):
-        raise _no_room(table, column, "a number that is neither 0 nor 1")
-    written = _moments(array, column) if pa.types.is_temporal(kind) else array
+        raise _value_problem(table, column, "NaN or infinity")
+    if pa.types.is_integer(kind) and base_type(column.type) == "bit" and not _are_bits(array):
+        raise _value_problem(table, column, "a number that is neither 0 nor 1")
+    written = _temporal_texts(array, column) if pa.types.is_temporal(kind) else array
     if not pa.types.is_string(written.type):
         return written
-    if _loses_blanks(column):
+    if _is_padded(column):
         return pc.utf8_rtrim(written, " ")
     return _readable(written, column, table)
 
 
 def _readable(texts: pa.Array, column: Column, table: str) -> pa.Array:
-    """Texts that the server reads as the column's type."""
-    kind = bare(column.type)
+    """Return texts that the server reads as the column's type. Raises ValueProblem for others."""
+    kind = base_type(column.type)
     if kind == "datetimeoffset":
         texts = pc.replace_substring_regex(texts, r"\+00$", " +00:00")
     form = _FORMS.get(kind)
     if form is not None and not pc.all(pc.match_substring_regex(texts, f"^{form}$"), min_count=0).as_py():
-        raise _no_room(table, column, f"it is no {kind}")
+        raise _value_problem(table, column, f"it is not a {kind}")
     if kind in _WITH_DAYS:
         try:
             pc.utf8_slice_codeunits(texts, 0, 10).cast(pa.date32())
         except pa.ArrowInvalid:
-            raise _no_room(table, column, "it is in no calendar") from None
+            raise _value_problem(table, column, "the day does not exist") from None
     return texts
 
 
-def _are_truths(array: pa.Array) -> bool:
+def _are_bits(array: pa.Array) -> bool:
     return bool(pc.all(pc.is_in(array, pa.array([0, 1, None], array.type)), min_count=0).as_py())
 
 
-def _moments(array: pa.Array, column: Column) -> pa.Array:
+def _temporal_texts(array: pa.Array, column: Column) -> pa.Array:
     if not pa.types.is_timestamp(array.type):
         return array.cast(pa.string())
     texts = array.cast(pa.timestamp("us")).cast(pa.string())
-    if bare(column.type) in ("datetime", "smalldatetime"):
-        return pc.utf8_slice_codeunits(texts, 0, 23)  # which take no more than three digits of a second
-    if bare(column.type) == "datetimeoffset":
+    if base_type(column.type) in ("datetime", "smalldatetime"):
+        return pc.utf8_slice_codeunits(texts, 0, 23)  # these types take at most three digits of a second
+    if base_type(column.type) == "datetimeoffset":
         return pc.binary_join_element_wise(texts, pa.scalar(" +00:00"), pa.scalar(""))
     return texts
 
 
-def _no_room(table: str, column: Column, what: str) -> ValueProblem:
+def _value_problem(table: str, column: Column, reason: str) -> ValueProblem:
     return ValueProblem(
-        f"{table}: column {column.name} has no room in the target for a value that came: {what}.",
+        f"{table}: column {column.name} cannot store a value in the target: {reason}.",
         "Nothing was loaded; the target keeps what it had.",
         "Give the target's column a type that takes these values, or read the column as text (`columns:`) into one.",
     )

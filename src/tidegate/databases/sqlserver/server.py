@@ -1,9 +1,9 @@
-"""What a server and its database tell of themselves: who they are, what they can do, and how much room they have.
+"""Facts about a server and its database: identity, features, and free space.
 
 Facts that shape this file
- * The number of a database in sys.databases need not be DB_ID() on Azure; its name is the same.
- * Of a database in an availability group the number there is the same on every replica, its server's name is not.
- * Room in the log is told to logins with VIEW DATABASE STATE.
+ * On Azure the database_id in sys.databases may differ from DB_ID(). The name is the same.
+ * In an availability group, group_database_id is the same on every replica; the server's name is not.
+ * The free space of the log needs VIEW DATABASE STATE.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ SELECT DB_NAME() + N' on ' + CONVERT(nvarchar(36), d.group_database_id),
        DB_NAME() + N' on ' + COALESCE(@@SERVERNAME, CONVERT(nvarchar(128), SERVERPROPERTY('ServerName')))
 FROM sys.databases AS d WHERE d.name = DB_NAME()
 """
-# May a read see one moment of the database? Does a variable add up over rows, as a bulk copy needs it?
-ABILITIES = """
+# Is snapshot isolation allowed? Does a variable concatenate over rows, as the driver's bulk copy needs it?
+SERVER_FEATURES = """
 DECLARE @all nvarchar(10) = NULL;
 SELECT @all = COALESCE(@all, N'') + v FROM (VALUES (N'a'), (N'b')) AS two (v);
 SELECT d.snapshot_isolation_state, d.is_read_committed_snapshot_on, LEN(@all),
@@ -32,27 +32,27 @@ SELECT d.snapshot_isolation_state, d.is_read_committed_snapshot_on, LEN(@all),
         WHERE c.object_id = OBJECT_ID(N'sys.columns') AND c.name = N'vector_base_type')
 FROM sys.databases AS d WHERE d.name = DB_NAME()
 """
-_ALLOWED, _ADDED_UP, _WAREHOUSES = 1, 2, (6, 11)
+_ALLOWED, _CONCATENATED, _WAREHOUSES = 1, 2, (6, 11)
 
 
-class Abilities(NamedTuple):
-    """What the server can do in this database."""
+class ServerFeatures(NamedTuple):
+    """What this server can do in this database, and what this login may ask."""
 
     snapshot_of_transaction: bool
     snapshot_of_statement: bool
-    bulk_copies: bool
+    bulk_copy: bool
     is_warehouse: bool
-    """Synapse, whose SQL is another."""
+    """Azure Synapse, which has another SQL dialect."""
     policies: bool = True
-    """Whether rows can be hidden by policies; a compatible server has none."""
+    """Whether security policies can hide rows; a compatible server has no policies."""
     captures: bool = False
-    """Whether the list of CDC's captures is there to be read."""
-    is_copy: bool = False
-    """A replica, or a database that is read-only: what is open where its rows are written cannot be seen."""
+    """Whether the login can read the list of CDC captures."""
+    is_replica: bool = False
+    """A replica or a read-only database: open transactions of the primary cannot be seen."""
     dependencies: bool = False
-    """Whether the login may ask what refers to what."""
-    tells_vectors: bool = False
-    """Whether it tells of what numbers a vector is made."""
+    """Whether the login may read sys.sql_expression_dependencies."""
+    has_vector_base_type: bool = False
+    """Whether sys.columns tells the number type of a vector."""
 
     @classmethod
     def of(
@@ -66,54 +66,55 @@ class Abilities(NamedTuple):
         updateability: str | None = None,
         dependencies: int | None = None,
         vectors: int | None = None,
-    ) -> Abilities:
+    ) -> ServerFeatures:
+        """Return the features from the answer to `SERVER_FEATURES`."""
         return cls(
             snapshot_of_transaction=state == _ALLOWED,
             snapshot_of_statement=bool(by_statement),
-            bulk_copies=length == _ADDED_UP,
+            bulk_copy=length == _CONCATENATED,
             is_warehouse=edition in _WAREHOUSES,
             policies=predicates is not None,
             captures=bool(captures),
-            is_copy=updateability == "READ_ONLY",
+            is_replica=updateability == "READ_ONLY",
             dependencies=bool(dependencies),
-            tells_vectors=vectors is not None,
+            has_vector_base_type=vectors is not None,
         )
 
 
-_ROOM_IN_LOG = """
+_LOG_SPACE = """
 SELECT d.recovery_model_desc, CONVERT(bigint, l.total_log_size_in_bytes / 1048576),
        CONVERT(bigint, l.used_log_space_in_bytes / 1048576)
 FROM sys.databases AS d CROSS JOIN sys.dm_db_log_space_usage AS l
 WHERE d.name = DB_NAME()
 """
-_ROOM_FOR_ROWS = """
+_FILE_SPACE = """
 SELECT SUM(CONVERT(bigint, f.size)) / 128, SUM(CONVERT(bigint, FILEPROPERTY(f.name, N'SpaceUsed'))) / 128,
        MAX(CASE WHEN f.growth > 0 AND (f.max_size = -1 OR f.max_size > f.size) THEN 1 ELSE 0 END)
 FROM sys.database_files AS f WHERE f.type = 0
 """
 
 
-def room(asked: Callable[[str], list[Any]]) -> str:
-    """In log and files, as far as the login is told."""
-    return f"{_room_in_log(asked)}; {_room_for_rows(asked)}"
+def log_space(fetch: Callable[[str], list[Any]]) -> str:
+    """Return the size and use of log and files, as far as the login may see them."""
+    return f"{_space_in_log(fetch)}; {_space_in_files(fetch)}"
 
 
-def _room_in_log(asked: Callable[[str], list[Any]]) -> str:
+def _space_in_log(fetch: Callable[[str], list[Any]]) -> str:
     try:
-        model, size, used = asked(_ROOM_IN_LOG.strip())[0]
+        model, size, used = fetch(_LOG_SPACE.strip())[0]
     except DatabaseError:
         size = None
     if size is None or used is None:
-        return "how much room its log has could not be seen"
-    return f"its log has {size:,} MiB, {used:,} of them used, and the recovery model is {model}"
+        return "this login may not see how much space the log has"
+    return f"the log has {size:,} MiB, {used:,} MiB used; the recovery model is {model}"
 
 
-def _room_for_rows(asked: Callable[[str], list[Any]]) -> str:
+def _space_in_files(fetch: Callable[[str], list[Any]]) -> str:
     try:
-        size, used, grows = asked(_ROOM_FOR_ROWS.strip())[0]
+        size, used, grows = fetch(_FILE_SPACE.strip())[0]
     except DatabaseError:
         size = None
     if size is None or used is None:
-        return "how much room its files have could not be seen"
-    growth = "they grow" if grows else "they do not grow"
-    return f"its files have {size:,} MiB, {used:,} of them used, and {growth}"
+        return "this login may not see how much space the files have"
+    growth = "can grow" if grows else "cannot grow"
+    return f"the files have {size:,} MiB, {used:,} MiB used, and {growth}"

@@ -1,15 +1,15 @@
-"""A stage: a table of our own that rows are brought to before the transaction that takes them over.
+"""The staging table of a bulk load: filled before the transaction that inserts its rows into the target.
 
 Facts that shape this file
- * A bulk copy opens a connection of its own: it sees no open transaction and no #temp table. So a stage is a table that
-   exists for all, and one INSERT ... SELECT takes its rows over inside of the load's transaction.
- * A heap takes several bulk copies at once, under a lock on the whole table, with little in the log.
- * The driver asks for the columns of a table by a statement that adds them up in a variable. SQL Server does that; a
-   compatible server may keep the last one only, and then knows no other. So it is asked first whether it adds up:
-   where it does not, rows are inserted, which is slow, exact, and told by the plan.
- * The login and the questions of a bulk copy take longer than one INSERT of a few hundred rows.
- * Whoever dies leaves a stage behind. Each is locked by its session: a stage whose lock can be had is nobody's. A
-   session looks for them once, before its first stage.
+ * A bulk copy opens a connection of its own: it sees no open transaction and no #temp table. So the stage is a regular
+   table, and one INSERT ... SELECT moves its rows inside the load's transaction.
+ * A heap takes several bulk copies at once, under a bulk update lock, with minimal logging.
+ * The driver asks for the columns of a table by a statement that concatenates them in a variable. SQL Server does that;
+   a compatible server may keep only the last column. So we ask first whether the server concatenates. If not, rows are
+   written by INSERT, which is slow and exact, and the plan says so.
+ * Login and metadata queries of a bulk copy take longer than one INSERT of a few hundred rows.
+ * A killed process leaves its stage behind. Each session locks its stages: a stage whose lock is free is orphaned. A
+   session drops orphaned stages once, before its first stage.
  * An identity column takes values only while IDENTITY_INSERT is on, for one table of a session at a time.
 """
 
@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from tidegate.databases.sqlserver import variants
 from tidegate.databases.sqlserver.statements import characters_lost, insert_staged
-from tidegate.databases.sqlserver.types import bare
+from tidegate.databases.sqlserver.types import base_type
 from tidegate.errors import DatabaseError, TidegateError, ValueProblem
 from tidegate.model.columns import Column
 from tidegate.model.names import TableName
@@ -40,7 +40,7 @@ FEW_ROWS, FEW_BYTES = 500, 1 << 18
 
 
 class Stage:
-    """The way of one value's rows into one table. Gone when its `with` block ends."""
+    """A staging table for the rows of one load. Dropped when its `with` block ends."""
 
     def __init__(self, session: SqlServerSession, table: TableName, columns: Sequence[Column]) -> None:
         self._session, self._table, self._columns = session, table, columns
@@ -49,55 +49,55 @@ class Stage:
         self._types_of: dict[int, list[str]] = {}
 
     def __enter__(self) -> Stage:
-        if not self._session.has_looked_for_stages:
-            self._session.has_looked_for_stages = True
-            self._drop_those_of_the_dead()
+        if not self._session.has_dropped_orphaned_stages:
+            self._session.has_dropped_orphaned_stages = True
+            self._drop_orphaned_stages()
         self._session.try_lock(str(self._name))
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        with suppress(DatabaseError):  # a connection that is lost leaves it to the next one
+        with suppress(DatabaseError):  # after a lost connection, another session drops it
             self._drop(self._name)
 
     def fill(self, batches: Iterator[pa.RecordBatch]) -> None:
-        """Raises ValueProblem for what the table would store as something else."""
+        """Write the rows into the stage. Raises ValueProblem for values that the target would change."""
         from tidegate.databases.sqlserver.rows import stage_types, staged
 
         first = next(batches, None)
         if first is None:
             return
-        numbered = [f"c{place}" for place in range(len(self._columns))]
+        names = [f"c{number}" for number in range(len(self._columns))]
         types = stage_types(self._columns, first.schema)
         columns = [
             sql("{name} {type} NULL", name=Name.of(name), type=raw(kind))
-            for name, kind in zip(numbered, types, strict=True)
+            for name, kind in zip(names, types, strict=True)
         ]
         for statement in self._session.database.create_schema(self._name):
             self._session.execute(statement)
         self._session.execute(sql("CREATE TABLE {stage} ({columns})", stage=Name.of(self._name), columns=columns))
-        others = list(islice(batches, 1))
-        is_few = not others and first.num_rows <= FEW_ROWS and first.nbytes <= FEW_BYTES
-        rows = staged(chain([first], others, batches), self._columns, str(self._table))
-        sent = _Sent(rows, len(self._columns))
-        if is_few or not self._session.copies_in_bulk:
+        second = list(islice(batches, 1))
+        is_small = not second and first.num_rows <= FEW_ROWS and first.nbytes <= FEW_BYTES
+        rows = staged(chain([first], second, batches), self._columns, str(self._table))
+        sent = _CountedBatches(rows, len(self._columns))
+        if is_small or not self._session.can_bulk_copy:
             self._insert(sent)
         else:
-            self._copy(numbered, sent)
-        self._require_all(sent, numbered)
+            self._copy(names, sent)
+        self._require_all(sent, names)
         self._rows = sent.rows
         self._require_characters()
         self._types_of = dict(self._types_of_variants())
 
-    def _copy(self, columns: Sequence[str], sent: _Sent) -> None:
+    def _copy(self, columns: Sequence[str], sent: _CountedBatches) -> None:
         try:
             self._session.copy(self._name, columns, sent)
-        except DatabaseError as told:
-            # The driver tells only its own side of what went wrong in here.
-            raise sent.problem or told from None
+        except DatabaseError as problem:
+            # For an error of ours inside the iterator, the driver reports only that its input failed.
+            raise sent.problem or problem from None
 
-    def _insert(self, sent: _Sent) -> None:
+    def _insert(self, sent: _CountedBatches) -> None:
         from tidegate.databases.sqlserver.rows import literals
 
         for batch in sent:
@@ -106,19 +106,19 @@ class Stage:
                     sql("INSERT INTO {stage} VALUES {rows}", stage=Name.of(self._name), rows=raw(piece))
                 )
 
-    def _require_all(self, sent: _Sent, columns: Sequence[str]) -> None:
-        """Every row, and in every column as many values: a column that did not arrive would be one of nulls."""
+    def _require_all(self, sent: _CountedBatches, columns: Sequence[str]) -> None:
+        """Raise unless all rows arrived, with all values of every column: a missing column would become null."""
         counts = [sql("COUNT_BIG({column})", column=Name.of(column)) for column in columns]
         question = sql("SELECT {counts} FROM {stage}", counts=[Count(), *counts], stage=Name.of(self._name))
         rows, *values = (int(str(count)) for count in self._session.query(question)[0])
         pairs = zip(self._columns, values, sent.values, strict=True)
-        short = [column.name for column, came, went in pairs if came != went]
-        if rows != sent.rows or short:
-            of_columns = f", and not every value of {', '.join(short)}" if rows == sent.rows else ""
+        incomplete = [column.name for column, arrived, expected in pairs if arrived != expected]
+        if rows != sent.rows or incomplete:
+            of_columns = f", and not every value of {', '.join(incomplete)}" if rows == sent.rows else ""
             raise DatabaseError(
-                f"{self._table}: of {sent.rows:,} rows {rows:,} came to the server{of_columns}.",
-                "The load was not begun; the target keeps what it had.",
-                "Run again; if it happens again, report it with the server's version.",
+                f"{self._table}: {rows:,} of {sent.rows:,} rows arrived at the server{of_columns}.",
+                "The load did not start; the target is unchanged.",
+                "Run again; report this with the server's version if it repeats.",
             )
 
     def _require_characters(self) -> None:
@@ -127,28 +127,27 @@ class Stage:
         lost = [self._columns[number].name for number in answer if number is not None and number >= 0]
         if lost:
             raise ValueProblem(
-                f"{self._table}: column {lost[0]} has no room in the target for a value that came: a character that its"
-                " code page lacks.",
+                f"{self._table}: column {lost[0]} cannot store a value in the target: its code page lacks a character.",
                 "Nothing was loaded; the target keeps what it had.",
                 "Make the target's column an nvarchar.",
             )
 
     def _types_of_variants(self) -> Iterator[tuple[int, list[str]]]:
         for number, column in enumerate(self._columns):
-            if bare(column.type) == variants.KIND:
+            if base_type(column.type) == variants.KIND:
                 found = self._session.query(variants.types_staged(self._name, f"c{number}"))
                 types = [str(row[0]) for row in found]
                 if not all(map(variants.is_type, types)):
                     raise ValueProblem(
-                        f"{self._table}: column {column.name} has no room in the target for a value that came: its text"
-                        " does not begin with a type that a sql_variant can have.",
+                        f"{self._table}: column {column.name} cannot store a value in the target: its text does not"
+                        " start with a type that a sql_variant can have.",
                         "Nothing was loaded; the target keeps what it had.",
-                        "Let the file be extracted again (`run --reload`).",
+                        "Extract the table again (`tidegate run --reload`).",
                     )
                 yield number, types
 
-    def take_over(self) -> int:
-        """Joins the open transaction; how many rows the table took."""
+    def insert_into_table(self) -> int:
+        """Move the rows into the target, inside the open transaction. Return the number of rows."""
         if not self._rows:
             return 0
         statement = insert_staged(self._table, self._columns, self._name, self._types_of)
@@ -168,7 +167,7 @@ class Stage:
         finally:
             self._session.unlock(str(stage))
 
-    def _drop_those_of_the_dead(self) -> None:
+    def _drop_orphaned_stages(self) -> None:
         found = self._session.query(
             sql(
                 "SELECT t.name FROM sys.tables AS t\n"
@@ -181,26 +180,26 @@ class Stage:
         for (name,) in found:
             stage = TableName(self._name.schema, str(name))
             if self._session.try_lock(str(stage)):
-                with suppress(DatabaseError):  # its bulk copy may still be at work: the next one drops it
+                with suppress(DatabaseError):  # its bulk copy may still run: a later session drops it
                     self._drop(stage)
 
 
-class _Sent:
-    """Batches on their way, counted: neither driver nor server tells what did not arrive."""
+class _CountedBatches:
+    """Batches with a count of their rows and values: neither driver nor server reports what did not arrive."""
 
     def __init__(self, batches: Iterator[pa.RecordBatch], columns: int) -> None:
         self._batches = batches
         self.rows = 0
         self.values = [0] * columns
-        """Of each column: those that are not null."""
+        """The number of values that are not null, by column."""
         self.problem: TidegateError | None = None
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         try:
             for batch in self._batches:
                 self.rows += batch.num_rows
-                for place, array in enumerate(batch.columns):
-                    self.values[place] += len(array) - array.null_count
+                for position, array in enumerate(batch.columns):
+                    self.values[position] += len(array) - array.null_count
                 yield batch
         except TidegateError as problem:
             self.problem = problem

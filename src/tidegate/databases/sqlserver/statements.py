@@ -1,10 +1,10 @@
-"""The statements that SQL Server reads rows by, and that move staged rows into their table.
+"""SQL Server's statements for reading rows, and for moving staged rows into their table.
 
 Facts that shape this file
- * What the driver or Arrow would cut or shift travels as text, written with a style that keeps every digit: the seventh
-   digit of a second, offsets, times. The same styles read it again.
- * An explicit CONVERT cuts a text that is too long without a word, an assignment refuses it: texts are assigned.
- * Documents, spatial values and the like come as the characters or bytes that make the same value again.
+ * Values that the driver or Arrow would cut or shift are read as text, with a style that keeps every digit: the seventh
+   digit of a second, offsets, times. The same style converts them back.
+ * An explicit CONVERT cuts a text that is too long without an error; an assignment refuses it. So texts are assigned.
+ * Documents, spatial values and the like are read as the characters or bytes that convert back to the same value.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tidegate.databases.sqlserver import variants
-from tidegate.databases.sqlserver.types import COLLATION, bare
+from tidegate.databases.sqlserver.types import COLLATION, base_type
 from tidegate.interfaces import ReadRequest
 from tidegate.model.columns import Column
 from tidegate.model.names import TableName, staged_name
-from tidegate.sql.text import AsText, Exactly, Literal, Name, Part, Sql, raw, sql
+from tidegate.sql.text import AsText, ExactColumn, Literal, Name, Part, Sql, raw, sql
 
 _BINARY_FORMS = {"hierarchyid": "varbinary(892)", "geometry": "varbinary(max)", "geography": "varbinary(max)"}
 _TEXT_FORMS = ("xml", "json", "vector", "ntext", "text")
@@ -30,12 +30,12 @@ def select_rows(request: ReadRequest) -> Sql:
 
 
 def _selected(column: Column, as_text: bool) -> Part:
-    name, kind = Name.of(column.name), bare(column.type)
-    wanted = column.stands_for
+    name, kind = Name.of(column.name), base_type(column.type)
+    wanted = column.read_as
     if kind == "datetimeoffset" and wanted is not None and wanted.family == "instant" and not as_text:
-        in_utc = raw(f"datetime2({column.holds.size})")
+        in_utc = raw(f"datetime2({column.logical_type.size})")
         return sql("CONVERT({in_utc}, SWITCHOFFSET({name}, 0))", in_utc=in_utc, name=name)
-    if kind in _FROM_TEXT and (as_text or column.rests_as in ("text", "string")):
+    if kind in _FROM_TEXT and (as_text or column.storage_type in ("text", "string")):
         return AsText(name, column.type)
     if kind == variants.KIND or (kind in ("decimal", "numeric") and as_text):
         return AsText(name, column.type)
@@ -53,7 +53,7 @@ def _selected(column: Column, as_text: bool) -> Part:
 
 
 def count_replacements(request: ReadRequest, columns: Sequence[Column]) -> Sql:
-    """Of each column how many texts really hold U+FFFD."""
+    """Return a query that counts for each column the texts that really hold U+FFFD."""
     counts: list[Part] = [
         sql(
             "COUNT_BIG(CASE WHEN CHARINDEX(NCHAR(65533) COLLATE {exact}, {text} COLLATE {exact}) > 0 THEN 1 END)",
@@ -67,20 +67,21 @@ def count_replacements(request: ReadRequest, columns: Sequence[Column]) -> Sql:
 
 
 def distinct_values(table: TableName, column: Column, limit: int) -> Sql:
-    """Every value, by reading the table once."""
+    """Return a query for the distinct values that reads the table once."""
     return sql(
         "SELECT TOP ({limit}) {value} FROM {table} WHERE {column} IS NOT NULL GROUP BY {each}",
         limit=Literal(limit),
         value=AsText(Name.of(column.name), column.type),
         table=Name.of(table),
         column=Name.of(column.name),
-        each=Exactly(Name.of(column.name), column.type),
+        each=ExactColumn(Name.of(column.name), column.type),
     )
 
 
 def sought_values(table: TableName, column: Column, limit: int) -> Sql:
-    """Every value, by one seek each: from every value to the next greater one. An aggregate may not stand in the part
-    that repeats, the first of an order may."""
+    """Return a query for the distinct values, by one index seek for each value.
+
+    The recursive part may not hold an aggregate, but a ROW_NUMBER."""
     return sql(
         "WITH found AS (\n"
         "  SELECT MIN({column}) AS value FROM {table}\n"
@@ -100,7 +101,9 @@ def sought_values(table: TableName, column: Column, limit: int) -> Sql:
 def insert_staged(
     table: TableName, columns: Sequence[Column], stage: TableName, types_of: Mapping[int, Sequence[str]]
 ) -> Sql:
-    """Stage columns are named by their number. `types_of` tells for each sql_variant which types its values have."""
+    """Return the INSERT from a stage, whose columns are named by their number.
+
+    `types_of` has for each sql_variant column the types of its values."""
     into: list[Part] = [Name.of(column.name) for column in columns]
     values: list[Part] = [
         variants.from_text(Name.of(f"c{number}"), types_of[number])
@@ -118,7 +121,7 @@ def insert_staged(
 
 
 def _from_stage(column: Column, staged: Name) -> Part:
-    kind = bare(column.type)
+    kind = base_type(column.type)
     if kind in _FROM_TEXT:
         return sql(
             "CONVERT({type}, {staged}, {style})",
@@ -127,7 +130,7 @@ def _from_stage(column: Column, staged: Name) -> Part:
             style=Literal(_FROM_TEXT[kind]),
         )
     if kind == "xml":
-        return sql("CONVERT(xml, {staged}, 1)", staged=staged)  # 1: with the white space between elements
+        return sql("CONVERT(xml, {staged}, 1)", staged=staged)  # style 1 keeps white space between elements
     if kind in ("hierarchyid", "geometry", "geography", "json", "vector", "uniqueidentifier"):
         return sql("CONVERT({type}, {staged})", type=raw(column.type), staged=staged)
     return staged
@@ -150,12 +153,14 @@ def create_stage(stage: TableName, table: TableName, columns: Sequence[Column]) 
 
 def _copied(column: Column) -> Part:
     name = Name.of(column.name)
-    return sql("CONVERT(xml, {name})", name=name) if bare(column.type) == "xml" else name
+    return sql("CONVERT(xml, {name})", name=name) if base_type(column.type) == "xml" else name
 
 
 def characters_lost(columns: Sequence[Column], stage: TableName) -> Sql | None:
-    """For each column of a code page its number, if some staged text would not come back from it. None without them."""
-    asked: list[Part] = [
+    """Return a query for the numbers of the columns whose code page lacks a character of a staged text.
+
+    None if no column has a code page."""
+    checks: list[Part] = [
         sql(
             "MAX(CASE WHEN CONVERT(nvarchar(max), CONVERT(varchar(max), {staged} COLLATE {own})) COLLATE {exact}"
             " <> {staged} COLLATE {exact} THEN {number} ELSE -1 END)",
@@ -165,6 +170,8 @@ def characters_lost(columns: Sequence[Column], stage: TableName) -> Sql | None:
             number=Literal(number),
         )
         for number, column in enumerate(columns)
-        if bare(column.type) in ("varchar", "char", "text") and column.collation and "_UTF8" not in column.collation
+        if base_type(column.type) in ("varchar", "char", "text")
+        and column.collation
+        and "_UTF8" not in column.collation
     ]
-    return sql("SELECT {asked} FROM {stage}", asked=asked, stage=Name.of(stage)) if asked else None
+    return sql("SELECT {checks} FROM {stage}", checks=checks, stage=Name.of(stage)) if checks else None

@@ -1,18 +1,19 @@
-"""The types of SQL Server: what each holds, and how a column for another database's values is declared.
+"""Types of SQL Server: the logical type of each, and the type to declare for a column of another database.
 
 Facts that shape this file
- * datetime counts in ticks of 1/300 s and smalldatetime in minutes: both are read as timestamps, and neither takes one.
- * datetime2, time and datetimeoffset have seven digits of a second, Arrow's microseconds six: with the seventh digit a
-   column rests as text, and so does every datetimeoffset, whose offset Arrow forgets.
- * nvarchar(n) counts units of UTF-16, two for a character beyond the first plane; others count characters.
- * varchar has the characters of its collation's code page only, and makes `?` of all others without a word. So texts of
-   other databases are declared nvarchar, in a collation that tells all of them apart.
- * money and smallmoney end within their last digit (922337203685477.5807): a decimal has room in them with one digit
-   less, and all of them have room in a decimal of all digits.
- * char and nchar fill up with blanks, binary with zeros.
- * xml is rewritten when it is stored: a document of another database keeps its text in an nvarchar(max).
- * rowversion is written by the server alone: a copy of one is a binary(8).
- * A vector of n numbers takes four bytes for each and eight before them.
+ * datetime counts ticks of 1/300 s, smalldatetime counts minutes. Both can be read as timestamps; neither can store
+   every timestamp.
+ * datetime2, time and datetimeoffset have up to seven digits of a second, Arrow has six. A column with seven digits is
+   stored as text, and so is every datetimeoffset, since Arrow has no offsets.
+ * nvarchar(n) counts UTF-16 units, two for a character beyond U+FFFF; other databases count characters.
+ * varchar has only the characters of its collation's code page, and turns all others into `?` without an error. So
+   texts of other databases are declared nvarchar, in a binary collation.
+ * money and smallmoney end within their last digit (922337203685477.5807): they store every decimal with one digit
+   less, and a decimal with all digits stores every money.
+ * char and nchar pad with blanks, binary with zeros.
+ * xml is rewritten when it is stored. A document of another database keeps its text in an nvarchar(max).
+ * Only the server writes a rowversion. A copy of one is a binary(8).
+ * A vector of n numbers takes four bytes for each and eight bytes more.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from dataclasses import replace
 
 from tidegate.model.columns import Column
 from tidegate.model.types import Type
-from tidegate.model.values import Kind
+from tidegate.model.values import ValueKind
 
 KIND = "sqlserver"
 COLLATION = "Latin1_General_100_BIN2"
-"""Of the texts that we create: by the code of each character."""
+"""The collation of the texts that we create. It compares character codes."""
 MAX = -1
 DIGITS, FRACTION, NCHARS, BYTES = 38, 7, 4000, 8000
 
@@ -55,8 +56,8 @@ _PLAIN = {
     "geometry": Type("binary", spelling="geometry of SQL Server"),
     "geography": Type("binary", spelling="geography of SQL Server"),
 }
-ROOM = {"money": Type("decimal", 18, 4), "smallmoney": Type("decimal", 9, 4)}
-"""What a column of these types takes of every number with so many digits."""
+MONEY_CAPACITY = {"money": Type("decimal", 18, 4), "smallmoney": Type("decimal", 9, 4)}
+"""The largest decimal type of which a money column can store every value."""
 _SECONDS = {"time": "time", "datetime2": "timestamp", "datetimeoffset": "zoned"}
 _TEXTS = {"varchar": "string", "nvarchar": "string", "char": "char", "nchar": "char"}
 _BYTES = {"varbinary": "binary", "binary": "padded"}
@@ -80,14 +81,14 @@ _DECLARED = {
     "date": "date",
     "uuid": "uniqueidentifier",
 }
-_BARE = re.compile(r"\w+")
+_BASE_TYPE = re.compile(r"\w+")
 _COLLATED = re.compile(r" COLLATE \w+$")
 _SIZE = re.compile(r"\((\d+|max)(?:,(\d+))?\)")
 
 
-def holds(declared: str) -> Type:
-    """`declared` as it stands in DDL: `decimal(18,2)`, `nvarchar(max) COLLATE ...`."""
-    name, size = bare(declared), _SIZE.search(declared)
+def logical_type(declared: str) -> Type:
+    """Return the logical type of a type in DDL: `decimal(18,2)`, `nvarchar(max) COLLATE ...`."""
+    name, size = base_type(declared), _SIZE.search(declared)
     first = int(size[1]) if size and size[1] != "max" else None
     if name in ("decimal", "numeric"):
         return Type("decimal", first, int(size[2] or 0) if size else 0)
@@ -100,9 +101,9 @@ def holds(declared: str) -> Type:
     return _PLAIN.get(name, Type("local", spelling=declared))
 
 
-def spelled(name: str, max_length: int, precision: int, scale: int, collation: str | None) -> str:
-    """A type as DDL has it, from what sys.columns says of the column."""
-    name = "nvarchar" if name == "sysname" else name  # which a compatible server takes for a type of its own
+def declared_type(name: str, max_length: int, precision: int, scale: int, collation: str | None) -> str:
+    """Return the type in DDL from the facts in sys.columns."""
+    name = "nvarchar" if name == "sysname" else name  # a compatible server has sysname as a type of its own
     collated = f" COLLATE {collation}" if collation and name in CHARACTERS else ""
     if name in ("decimal", "numeric"):
         return f"{name}({precision},{scale})"
@@ -116,9 +117,9 @@ def spelled(name: str, max_length: int, precision: int, scale: int, collation: s
     return name + collated
 
 
-def bare(declared: str) -> str:
-    """`nvarchar(20) COLLATE ...` is an nvarchar."""
-    found = _BARE.match(declared)
+def base_type(declared: str) -> str:
+    """Return `nvarchar` for `nvarchar(20) COLLATE ...`."""
+    found = _BASE_TYPE.match(declared)
     return found[0].lower() if found else ""
 
 
@@ -127,25 +128,33 @@ def without_collation(declared: str) -> str:
 
 
 def declare(column: Column) -> Column:
-    """The column that takes every value of `column`; those of its own kind keep their type. A copy counts nothing by
-    itself: what is an identity in the source is none here."""
+    """Return the column that takes every value of `column`. Columns of SQL Server keep their type.
+
+    An identity column of the source is a plain column in the target."""
     column = replace(column, identity=False)
     if column.database == KIND:
-        return replace(column, type=column.declared, in_target="", holds=holds(column.declared)).reading(column)
-    spelled = _spelled(column.holds.plain)
-    collated = bare(spelled) in CHARACTERS
-    made = f"{spelled} COLLATE {COLLATION}" if collated else spelled
+        return replace(
+            column, type=column.declared_type, portable_type="", logical_type=logical_type(column.declared_type)
+        ).read_like(column)
+    declared = _declared_type(column.logical_type.portable)
+    collated = base_type(declared) in CHARACTERS
+    collated_type = f"{declared} COLLATE {COLLATION}" if collated else declared
     collation = COLLATION if collated else ""
-    return replace(column, type=made, in_target="", holds=holds(made), database=KIND, collation=collation).reading(
-        column
-    )
+    return replace(
+        column,
+        type=collated_type,
+        portable_type="",
+        logical_type=logical_type(collated_type),
+        database=KIND,
+        collation=collation,
+    ).read_like(column)
 
 
-def _spelled(wished: Type) -> str:
-    size = wished.size
-    match wished.family:
-        case "decimal" if size is not None and size <= DIGITS and 0 <= wished.scale <= size:
-            return f"decimal({size},{wished.scale})"
+def _declared_type(wanted: Type) -> str:
+    size = wanted.size
+    match wanted.family:
+        case "decimal" if size is not None and size <= DIGITS and 0 <= wanted.scale <= size:
+            return f"decimal({size},{wanted.scale})"
         case "time" | "clock" if size is not None and size <= FRACTION:
             return f"time({size})"
         case "timestamp" if size is not None and size <= FRACTION:
@@ -153,7 +162,7 @@ def _spelled(wished: Type) -> str:
         case "instant" | "zoned" if size is not None and size <= FRACTION:
             return f"datetimeoffset({size})"
         case "string" | "char" | "trimmed" | "enum" if size is not None and size * 2 <= NCHARS:
-            # Twice as many units, since a character may take two. Blanks that fill one up are put back when it is read.
+            # Twice as many units, since a character may take two. Padding is added again when the text is read.
             return f"nvarchar({max(size * 2, 1)})"
         case "binary" if size is not None and 0 < size <= BYTES:
             return f"varbinary({size})"
@@ -161,20 +170,20 @@ def _spelled(wished: Type) -> str:
             return f"binary({size})"
         case "binary" | "padded" | "geometry":
             return "varbinary(max)"
-    return _DECLARED.get(wished.family, "nvarchar(max)")
+    return _DECLARED.get(wanted.family, "nvarchar(max)")
 
 
-def partition_kind(column: Column) -> Kind | None:
-    """None for types whose text does not sort as their values do, and where `max` is not to be had."""
-    if column.holds.is_integer or bare(column.type) in ("timestamp", "rowversion"):
-        return Kind.INTEGER
-    match column.holds.family:
+def value_kind(column: Column) -> ValueKind | None:
+    """Return None for types whose text does not sort as their values do, and for types without MAX."""
+    if column.logical_type.is_integer or base_type(column.type) in ("timestamp", "rowversion"):
+        return ValueKind.INTEGER
+    match column.logical_type.family:
         case "decimal":
-            return Kind.DECIMAL
+            return ValueKind.DECIMAL
         case "date":
-            return Kind.DATE
+            return ValueKind.DATE
         case "timestamp" | "ticks" | "minutes":
-            return Kind.TIMESTAMP
-        case "string" | "char" if bare(column.type) not in ("text", "ntext"):
-            return Kind.TEXT
+            return ValueKind.TIMESTAMP
+        case "string" | "char" if base_type(column.type) not in ("text", "ntext"):
+            return ValueKind.TEXT
     return None

@@ -1,11 +1,11 @@
-"""Values of a sql_variant: each says its own type, and so does its text, `decimal(9,2):1.50`.
+"""Values of a sql_variant as texts that start with their type: `decimal(9,2):1.50`.
 
 Facts that shape this file
- * SQL_VARIANT_PROPERTY tells the type of each value, its digits, its size in bytes and its collation. A null has none.
- * What CONVERT writes without a style loses digits of floats, of money and of seconds, and bytes become characters.
- * A type cannot be computed: the types that came are asked for, and each gets a branch of its own. The branches of a
-   CASE become one type, which is sql_variant only where all of them are.
- * Neither (max) types nor documents can be in one.
+ * SQL_VARIANT_PROPERTY returns the type of each value, its precision, its size in bytes and its collation.
+ * CONVERT without a style loses digits of floats, money and seconds, and turns bytes into characters.
+ * The type in a CONVERT cannot be an expression. So we ask for the types in the stage, and each gets a branch of a
+   CASE. All branches convert to sql_variant, or the CASE would convert them to one common type.
+ * A sql_variant cannot hold (max) types and documents.
 """
 
 from __future__ import annotations
@@ -35,11 +35,13 @@ _TYPE = re.compile(
     )
 )
 
-_SIZE_UNTOLD = re.compile(r"^(n?varchar)\((?:65535|32767)\)$")  # as a compatible server has it
+_UNKNOWN_SIZE = re.compile(
+    r"^(n?varchar)\((?:65535|32767)\)$"
+)  # a compatible server reports these sizes for varchar(max)-like values
 
 
 def text_of(value: str) -> str:
-    """The text of a value, as an expression."""
+    """Return the SQL expression for the text of a value."""
     name = f"CONVERT(nvarchar(128), SQL_VARIANT_PROPERTY({value}, 'BaseType'))"
     texts = {
         **{kind: f"CONVERT({_WIDEST.get(kind, kind)}, {value}), {style}" for kind, style in _STYLES.items()},
@@ -51,27 +53,27 @@ def text_of(value: str) -> str:
 
 
 def _details(name: str, value: str) -> str:
-    """What stands behind the name of a type: `(9,2)`, `(20) COLLATE ...`."""
+    """Return the SQL expression for the rest of a type after its name: `(9,2)`, `(20) COLLATE ...`."""
 
-    def told(what: str) -> str:
-        return f"CONVERT(nvarchar(128), SQL_VARIANT_PROPERTY({value}, '{what}'))"
+    def type_property(name: str) -> str:
+        return f"CONVERT(nvarchar(128), SQL_VARIANT_PROPERTY({value}, '{name}'))"
 
     def characters(width: int) -> str:
-        # An empty text may say 0, which no type takes.
+        # The length of an empty text can be 0, which no type can have.
         units = f"COALESCE(NULLIF(CONVERT(int, SQL_VARIANT_PROPERTY({value}, 'MaxLength')), 0), {width}) / {width}"
-        return f"N'(' + CONVERT(nvarchar(10), {units}) + N') COLLATE ' + {told('Collation')}"
+        return f"N'(' + CONVERT(nvarchar(10), {units}) + N') COLLATE ' + {type_property('Collation')}"
 
     branches = {
-        **dict.fromkeys(_DIGITS, f"N'(' + {told('Precision')} + N',' + {told('Scale')} + N')'"),
-        **dict.fromkeys(_FRACTION, f"N'(' + {told('Scale')} + N')'"),
-        **dict.fromkeys(("binary", "varbinary"), f"N'(' + {told('MaxLength')} + N')'"),
+        **dict.fromkeys(_DIGITS, f"N'(' + {type_property('Precision')} + N',' + {type_property('Scale')} + N')'"),
+        **dict.fromkeys(_FRACTION, f"N'(' + {type_property('Scale')} + N')'"),
+        **dict.fromkeys(("binary", "varbinary"), f"N'(' + {type_property('MaxLength')} + N')'"),
         **{kind: characters(width) for kind, width in _CHARACTERS.items()},
     }
     return f"CASE {name} {' '.join(f'WHEN N{kind!r} THEN {then}' for kind, then in branches.items())} ELSE N'' END"
 
 
 def types_staged(stage: TableName, column: str) -> Sql:
-    """The types that the texts in a column of a stage begin with."""
+    """Return a query for the types with which the texts in a column of a stage start."""
     return sql(
         "SELECT DISTINCT LEFT({column}, {colon} - 1) FROM {stage} WHERE {column} IS NOT NULL",
         column=Name.of(column),
@@ -81,25 +83,25 @@ def types_staged(stage: TableName, column: str) -> Sql:
 
 
 def _colon(staged: Name) -> Sql:
-    """Where it stands. Other collations do not see one that a mark combines with."""
+    """Return the position of the first colon. Binary, since other collations ignore a colon before a combining mark."""
     return sql("CHARINDEX(N':', ({staged} + N':') COLLATE {exact})", staged=staged, exact=raw(COLLATION))
 
 
 def is_type(text: str) -> bool:
-    """Whether this is a type that a value can have; only such a text becomes a part of a statement."""
+    """Return whether a sql_variant can have this type. Only such a text becomes a part of a statement."""
     return _TYPE.fullmatch(text) is not None
 
 
 def from_text(staged: Name, types: Sequence[str]) -> Sql:
-    """The values again, of texts that begin with one of these types."""
+    """Return the expression that converts texts that start with one of these types back to values."""
     if not types:
         return sql("CONVERT(sql_variant, NULL)")
     branches = {
-        f"branch_{place}": sql(" WHEN {type} THEN CONVERT(sql_variant, {value})", type=Literal(kind), value=value)
-        for place, kind in enumerate(sorted(types))
+        f"branch_{number}": sql(" WHEN {type} THEN CONVERT(sql_variant, {value})", type=Literal(kind), value=value)
+        for number, kind in enumerate(sorted(types))
         for value in (_value(staged, kind),)
     }
-    # Side by side, not one inside of the other: a column may hold hundreds of types.
+    # One flat CASE: a column may hold hundreds of types, too many for nested ones.
     template = "".join(f"{{{branch}}}" for branch in branches)
     return sql(f"CASE LEFT({{staged}}, {{colon}} - 1){template} END", staged=staged, colon=_colon(staged), **branches)
 
@@ -108,10 +110,10 @@ def _value(staged: Name, declared: str) -> Sql:
     found = _TYPE.fullmatch(declared)
     assert found is not None
     name, (kind, _, collation) = found["name"], declared.partition(" COLLATE ")
-    kind = _SIZE_UNTOLD.sub(lambda size: size[1] + ("(4000)" if size[1] == "nvarchar" else "(8000)"), kind)
+    kind = _UNKNOWN_SIZE.sub(lambda size: size[1] + ("(4000)" if size[1] == "nvarchar" else "(8000)"), kind)
     text = sql("SUBSTRING({staged}, {colon} + 1, 20000)", staged=staged, colon=_colon(staged))
     if collation:
-        # The code page of a varchar is that of the text which it is made of.
+        # A varchar gets the code page of the text that it is converted from.
         return sql("CONVERT({kind}, {text} COLLATE {collation})", kind=raw(kind), text=text, collation=raw(collation))
     if name in _STYLES and name not in ("float", "real"):
         return sql("CONVERT({kind}, {text}, {style})", kind=raw(kind), text=text, style=Literal(_STYLES[name]))

@@ -1,4 +1,4 @@
-"""What is proposed for one table, and why."""
+"""The proposal for one table: its settings, each with its reasons."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tidegate.model.names import TableName
 
 @dataclass(frozen=True)
 class Setting:
-    """One line of the file, and why it says that. Without a value only the reasons are written: it is left out."""
+    """One setting and its reasons. None as value: only the reasons are written, as comments."""
 
     name: str
     value: str | int | tuple[str, ...] | None
@@ -18,15 +18,15 @@ class Setting:
 
 @dataclass(frozen=True)
 class Proposal:
-    """One table. Without a kind it is named in the file, with the reasons why it is not copied."""
+    """The proposal for one table. Without a kind the file has only a comment with the reasons."""
 
     table: TableName
     kind: str
     reasons: tuple[str, ...]
     settings: tuple[Setting, ...] = ()
-    lacks: str = ""
-    """What a person has to fill in before it can run; empty when nothing."""
+    missing: str = ""
+    """What the user has to fill in before the table can run; empty when nothing."""
 
     @property
-    def runs(self) -> bool:
-        return bool(self.kind) and not self.lacks
+    def can_run(self) -> bool:
+        return bool(self.kind) and not self.missing

@@ -1,49 +1,52 @@
-"""Static tables, and those of no kind: too large to be read whole every time."""
+"""Propose settings of a static table, or none for a table that is too large to compare as a whole."""
 
 from __future__ import annotations
 
-from tidegate.ops.detection import telling_names as names
+from tidegate.ops.detection import column_names as names
+from tidegate.ops.detection.column_names import choose
 from tidegate.ops.detection.keys import best_key, nullable_key
-from tidegate.ops.detection.look import Look, may_be_flag
 from tidegate.ops.detection.proposed import Proposal, Setting
-from tidegate.ops.detection.telling_names import choose
+from tidegate.ops.detection.typed_schema import TypedSchema, can_be_flag
 
 
-def as_static(look: Look) -> Proposal:
-    taken = "" if look.shape.row_estimate > 0 else ", taken for small"
-    reasons = (f"{look.size}{taken}: read whole at each change", *_not_a_partition(look), *_not_a_history(look))
-    key = best_key(look.shape)
+def propose_static(table: TypedSchema) -> Proposal:
+    assumption = "" if table.schema.row_estimate > 0 else ", assumed to be small"
+    reasons = (f"{table.size}{assumption}: compared as a whole", *_not_a_partition(table), *_not_a_history(table))
+    key = best_key(table.schema)
     if key is None:
         cost = "risk: no key: a change replaces the whole table, and findings name no row"
-        settings = [Setting("merge_strategy", "replace", (*nullable_key(look.shape), cost))]
-        return Proposal(look.shape.name, "static", reasons, tuple(settings))
+        settings = [Setting("merge_strategy", "replace", (*nullable_key(table.schema), cost))]
+        return Proposal(table.schema.name, "static", reasons, tuple(settings))
     settings = [
-        Setting("primary_keys", key.columns, (f"{key} is {key.origin}", *key.before)),
+        Setting("primary_keys", key.columns, (f"{key} is {key.origin}", *key.preference)),
         Setting("merge_strategy", "upsert", ("risk: rows that the source deletes stay in the target",)),
     ]
-    return Proposal(look.shape.name, "static", reasons, tuple(settings))
+    return Proposal(table.schema.name, "static", reasons, tuple(settings))
 
 
-def as_none(look: Look) -> Proposal:
-    reasons = [*look.native, f"{look.size}: taken for too large to be read whole at each change"]
-    reasons += _not_a_partition(look) or ["no partition column was recognised"]
-    reasons += _not_a_history(look) or ["no flag or validity of versions was recognised"]
-    mark, key = choose(look.shape, names.CHANGES, look.is_moment), best_key(look.shape)
-    if mark and key:
-        reasons.append(f"{mark.column.name} and the key {key} would suit kind incremental, not in this version")
-    return Proposal(look.shape.name, "", tuple(reasons))
+def propose_nothing(table: TypedSchema) -> Proposal:
+    reasons = [*table.native, f"{table.size}: assumed too large to compare as a whole"]
+    reasons += _not_a_partition(table) or ["no partition column was recognised"]
+    reasons += _not_a_history(table) or ["no flag or end date of versions was recognised"]
+    cursor, key = choose(table.schema, names.CHANGES, table.is_time), best_key(table.schema)
+    if cursor and key:
+        reasons.append(f"{cursor.column.name} and the key {key} would suit kind incremental, not in this version")
+    return Proposal(table.schema.name, "", tuple(reasons))
 
 
-def _not_a_partition(look: Look) -> list[str]:
-    """Why a column with a telling name is not the partition column."""
-    alike = choose(look.shape, names.DAYS + names.PERIODS, lambda column: True)
-    if alike is None:
+def _not_a_partition(table: TypedSchema) -> list[str]:
+    """Return why a column with the name of a partition column is not one; empty when there is no such column."""
+    candidate = choose(table.schema, names.DAYS + names.PERIODS, lambda column: True)
+    if candidate is None:
         return []
-    name = alike.column.name
-    unique = look.alone_unique(alike.column)
-    return [f"{name} is no partition column: " + ("one row per value" if unique else f"type {alike.column.type}")]
+    name = candidate.column.name
+    unique = table.is_unique_alone(candidate.column)
+    return [
+        f"{name} is not a partition column: " + ("one row per value" if unique else f"type {candidate.column.type}")
+    ]
 
 
-def _not_a_history(look: Look) -> list[str]:
-    flag = choose(look.shape, names.FLAGS, may_be_flag)
-    return [f"{flag.column.name} is a flag of versions, but no column tells when a row changed"] if flag else []
+def _not_a_history(table: TypedSchema) -> list[str]:
+    """Return why a table with a flag is not a table of versions; empty when it has no flag."""
+    flag = choose(table.schema, names.FLAGS, can_be_flag)
+    return [f"{flag.column.name} flags the current version, but no column has the time of change"] if flag else []

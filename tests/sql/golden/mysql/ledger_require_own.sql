@@ -1,2 +1,2 @@
-SELECT owner FROM `none`.`tidegate_target`;
+SELECT owner, version FROM `none`.`tidegate_target`;
 SELECT CONCAT(DATABASE(), ' on ', @@server_uuid);

@@ -59,12 +59,12 @@ WHERE o.contype = 'f' AND o.conparentid = 0
 -- with [['tidegate', 'tidegate', 'tidegate', 'tidegate', 'tidegate'], ['target', 'scopes', 'runs', 'locks', 'ledger'], ['tidegate', 'tidegate', 'tidegate', 'tidegate', 'tidegate'], ['target', 'scopes', 'runs', 'locks', 'ledger']]
 CREATE SCHEMA IF NOT EXISTS "tidegate";
 CREATE TABLE "tidegate"."target" ("owner" character varying(200) NOT NULL, "version" integer NOT NULL, "at" character varying(40) NOT NULL, PRIMARY KEY ("owner"));
-SELECT owner FROM "tidegate"."target";
+SELECT owner, version FROM "tidegate"."target";
 SELECT system_identifier::text || '/' || oid::text
 FROM pg_control_system(), pg_database
 WHERE datname = current_database();
 SELECT to_char(now(), 'YYYY-MM-DD"T"HH24:MI:SS.US"+00:00"');
-INSERT INTO "tidegate"."target" (owner, version, at) VALUES ('1/2', 1, 'now');
+INSERT INTO "tidegate"."target" (owner, version, at) VALUES ('1/2', 2, 'now');
 CREATE SCHEMA IF NOT EXISTS "tidegate";
 CREATE TABLE "tidegate"."scopes" ("table_name" character varying(300) NOT NULL, "scope" text NOT NULL, PRIMARY KEY ("table_name"));
 CREATE SCHEMA IF NOT EXISTS "tidegate";

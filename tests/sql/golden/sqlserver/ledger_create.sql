@@ -6,12 +6,12 @@ SELECT TABLE_SCHEMA, TABLE_NAME, OBJECT_ID(QUOTENAME(TABLE_SCHEMA) + N'.' + QUOT
 FROM INFORMATION_SCHEMA.TABLES WHERE TABLE_NAME IN (N'ledger', N'locks', N'runs', N'scopes', N'target') OR LOWER(TABLE_NAME) IN (N'ledger', N'locks', N'runs', N'scopes', N'target');
 IF SCHEMA_ID(N'tidegate') IS NULL EXEC(N'CREATE SCHEMA [tidegate]');
 CREATE TABLE [tidegate].[target] ([owner] nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL, [version] int NOT NULL, [at] nvarchar(80) COLLATE Latin1_General_100_BIN2 NOT NULL, PRIMARY KEY CLUSTERED ([owner]));
-SELECT owner FROM [tidegate].[target];
+SELECT owner, version FROM [tidegate].[target];
 SELECT DB_NAME() + N' on ' + CONVERT(nvarchar(36), d.group_database_id),
        DB_NAME() + N' on ' + COALESCE(@@SERVERNAME, CONVERT(nvarchar(128), SERVERPROPERTY('ServerName')))
 FROM sys.databases AS d WHERE d.name = DB_NAME();
 SELECT CONVERT(varchar(26), CONVERT(datetime2(6), SYSUTCDATETIME()), 121);
-INSERT INTO [tidegate].[target] (owner, version, at) VALUES (N'1/2', 1, N'now+00:00');
+INSERT INTO [tidegate].[target] (owner, version, at) VALUES (N'1/2', 2, N'now+00:00');
 IF SCHEMA_ID(N'tidegate') IS NULL EXEC(N'CREATE SCHEMA [tidegate]');
 CREATE TABLE [tidegate].[scopes] ([table_name] nvarchar(600) COLLATE Latin1_General_100_BIN2 NOT NULL, [scope] nvarchar(max) COLLATE Latin1_General_100_BIN2 NOT NULL, PRIMARY KEY CLUSTERED ([table_name]));
 IF SCHEMA_ID(N'tidegate') IS NULL EXEC(N'CREATE SCHEMA [tidegate]');

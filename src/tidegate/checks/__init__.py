@@ -1,0 +1,1 @@
+"""Checks: how equality is proved. A file without an underscore is a plug-in."""

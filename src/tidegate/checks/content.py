@@ -1,0 +1,43 @@
+"""Content: a whole table is the same on both sides, or contains the source where deletes are not applied."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tidegate.checks._compare import Compared, CompareSplit, compare_split, comparison_of, difference_in_words
+from tidegate.interfaces.check import Check, Sides
+from tidegate.model.report import Comparison, Finding
+from tidegate.model.values import Value
+from tidegate.model.windows import WHOLE_TABLE
+from tidegate.tables.planned import PlannedTable
+from tidegate.tables.status import status_of
+
+
+class ContentCheck(Check):
+    """Compares a whole table by the hash of its rows, and by keys where the target may hold more."""
+
+    name = "content"
+
+    def windows(self, planned: PlannedTable) -> tuple[list[Value], list[Finding]]:
+        if not planned.state.ledger:
+            return [], [Finding(planned.key, "scope", "nothing was loaded yet: there is nothing to verify")]
+        is_kept = planned.table.found.settings.on_target_change == "keep"
+        if is_kept and status_of(planned).values[0].state == "differs":
+            text = "left out of the proof: `on_target_change: keep` and somebody changed rows in the target"
+            return [], [Finding(planned.key, "receipt", text, WHOLE_TABLE.text, "note")]
+        return [WHOLE_TABLE], []
+
+    def split(self, sides: Sides, planned: PlannedTable, window: Value) -> CompareSplit:
+        """Where rows may stay that the source no longer has, only keys tell whether all others are there."""
+        split = compare_split(sides, planned, window)
+        return split if planned.table.load.needs.deletes else replace(split, keys=planned.table.row_names)
+
+    def evaluate(self, planned: PlannedTable, window: Value, result: Compared) -> tuple[Comparison, list[Finding]]:
+        comparison = comparison_of(planned, window, result.source, result.target)
+        if comparison.equal:
+            return comparison, []
+        if not planned.table.load.needs.deletes and result.keys and set(result.keys) <= {"only in the target"}:
+            more = result.keys["only in the target"].count
+            what = f"every row of the source is in the target, which holds {more:,} more (`allow_deletes` is off)"
+            return replace(comparison, contained=True), [Finding(planned.key, "receipt", what, window.text, "note")]
+        return comparison, [Finding(planned.key, "receipt", difference_in_words(comparison, result.keys), window.text)]

@@ -1,0 +1,1 @@
+"""The row hash, the Arrow types that it reads, and the comparison of two sides by hash."""

@@ -1,0 +1,53 @@
+"""Receipts of rows in a database: read and forgotten batch by batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+
+from tidegate.errors import NotNative
+from tidegate.interfaces.database import ReadRequest, Session
+from tidegate.model.receipt import Receipt
+
+Result = TypeVar("Result")
+
+
+class Counter(Protocol):
+    """Whoever counts rows on their way."""
+
+    def add(self, rows: int) -> None: ...
+
+
+def read_receipt(session: Session, request: ReadRequest, progress: Counter | None = None) -> Receipt:
+    """Return count and hash of the rows. Raises NotNative for a value that its Arrow type cannot hold."""
+    from tidegate.hashing.rows import ReceiptBuilder
+
+    receipts = ReceiptBuilder()
+    for batch in session.read(request):
+        receipts.add(batch)
+        if progress is not None:
+            progress.add(batch.num_rows)
+    return receipts.receipt()
+
+
+def receipt_of(session: Session, request: ReadRequest) -> Receipt:
+    """Return count and hash of the rows, with a column as text where extracting it would read it as text."""
+    return with_text_where_needed(request, lambda readable: read_receipt(session, readable))
+
+
+def with_text_where_needed(request: ReadRequest, work: Callable[[ReadRequest], Result]) -> Result:
+    """Do the work, again with a column as canonical text when it holds a value that Arrow has no room for (NaN)."""
+    while True:
+        try:
+            return work(request)
+        except NotNative as problem:
+            if problem.column in request.text_columns:
+                raise
+            request = request.with_text((problem.column,))
+
+
+def answer_as_text(answer: tuple[object, ...]) -> str | None:
+    """Return the answer to a question as one text: of several columns all of them."""
+    if len(answer) > 1:
+        return " ".join(map(str, answer))
+    return None if answer[0] is None else str(answer[0])

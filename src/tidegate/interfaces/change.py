@@ -1,0 +1,231 @@
+"""What a change offers: how a table knows what moved.
+
+A change answers three questions, in the order of a run: what do source, lake and target hold (`inspect`), which windows
+follow from that (`plan`, pure), and how is a window read (`extraction`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
+
+from tidegate.interfaces.database import ReadRequest, Session
+from tidegate.interfaces.lake import Lake, LakeTable
+from tidegate.model.columns import Column, TableSchema
+from tidegate.model.coverage import Coverage
+from tidegate.model.plan import Extract, Labels, Request, Step
+from tidegate.model.scope import Scope, ScopeCopies
+from tidegate.model.state import LedgerEntry, TableState
+from tidegate.model.status import TableStatus
+from tidegate.model.tokens import Token
+from tidegate.model.values import Value
+from tidegate.settings import Settings
+from tidegate.sql.text import Sql
+
+if TYPE_CHECKING:
+    from tidegate.tables.found import Catalogs, FoundTable
+    from tidegate.tables.planned import PlannedTable
+
+Here = TypeVar("Here")
+There = TypeVar("There")
+
+
+class LedgerReader(Protocol):
+    """The ledger, as far as inspecting a table needs it."""
+
+    def entries(self, table: str) -> dict[str, LedgerEntry]: ...
+
+    def scope(self, table: str) -> Scope | None: ...
+
+
+@dataclass(frozen=True)
+class Sessions:
+    """One open session on each side, and the lake. `ledger` is None while the target has none."""
+
+    source: Session
+    target: Session
+    lake: Lake
+    ledger: LedgerReader | None
+    target_place: str
+    """Where the target is: a lake that several targets share keeps a scope for each."""
+    expect_rows: Callable[[], None] = lambda: None
+    """To be called as soon as it is clear that rows must move, however much is still to be asked."""
+
+    def scope_copies(self, table: LakeTable, ledger_name: str) -> ScopeCopies:
+        """Return the scope as ledger and lake have it."""
+        in_ledger = self.ledger.scope(ledger_name) if self.ledger else None
+        return ScopeCopies(in_ledger, self.lake.saved_scope(table, self.target_place))
+
+    @staticmethod
+    def both(here: Callable[[], Here], there: Callable[[], There]) -> tuple[Here, There]:
+        """Ask two servers at the same time. The first error is raised when both have answered."""
+        with ThreadPoolExecutor(1, "tidegate inspect") as other:
+            answer = other.submit(there)
+            return here(), answer.result()
+
+
+@dataclass(frozen=True)
+class LoadNeeds:
+    """What the load of a table asks of its change."""
+
+    keys: tuple[str, ...] = ()
+    """What names a row, or an entity of which there are versions."""
+    all_keys: bool = False
+    """Every window comes with the keys of all rows in the source: what is not among them has left."""
+    watched: tuple[str, ...] = ()
+    """Columns in which a change must be noticed although it does not move the cursor."""
+    current_rows: Sql | None = None
+    """A condition for rows that are current, where a flag tells: the first window may take them whatever their age."""
+    deletes: bool = True
+    """Rows leave the target that the source does not have."""
+    order_matters: bool = False
+    """Loading windows in another order than they were read gives another result."""
+
+
+@dataclass(frozen=True)
+class Extraction:
+    """How one window is read, and what the next plan will compare."""
+
+    request: ReadRequest
+    token: Token
+    from_target: bool = False
+    """The rows are read from the target: only the target still has them."""
+    fingerprint: Sql | None = None
+    """A question whose answer the next plan compares."""
+    watched: tuple[str, ...] = ()
+    """Columns whose content the next plan compares, instead of `fingerprint`."""
+    lookback: ReadRequest | None = None
+    """Rows whose content the next plan compares, instead of `fingerprint`."""
+    keys: ReadRequest | None = None
+    """The keys of all rows in the source, read on the same snapshot."""
+    unchanged: Sql | None = None
+    """Where no snapshot can be had: the answer must be the same before and after reading."""
+    proven_by: str = ""
+    """A hash that the rows must have to count as proven, where they do not come from the source itself."""
+
+
+@dataclass(frozen=True)
+class LoadedRows:
+    """The rows of the source that a target must hold by now, where they are compared as one."""
+
+    inside: ReadRequest
+    """Rows of the scope, as far as they were loaded."""
+    later: ReadRequest | None = None
+    """Rows that came after what was loaded."""
+    keys: ReadRequest | None = None
+    """The keys of all rows, where they tell what left."""
+    newest: LedgerEntry | None = None
+    """The ledger entry of the newest window."""
+
+
+@dataclass(frozen=True)
+class ChangeColumns:
+    """The columns of the source that a change reads a table by."""
+
+    by: Column | None = None
+    """The partition column or the cursor; None where the whole table is compared."""
+    keep_types: Collection[str] = ()
+    """Names of columns that keep their type whatever the settings ask."""
+    index: Column | None = None
+    """The column that a new target table is indexed by."""
+
+
+class Change(ABC):
+    """How one table knows what moved. The class is found by its name; an object belongs to one table.
+
+    Its `Settings` are keys of the table in `tidegate.yml`."""
+
+    name: ClassVar[str]
+    Settings: ClassVar[type[Settings]]
+    loads: ClassVar[tuple[str, ...]]
+    """The loads that fit; the first is the default."""
+    retains_in_target: ClassVar[bool] = False
+    """Whether `retain: {target: N}` makes sense: windows can be taken out of the target one by one."""
+    serial_loads: ClassVar[bool] = False
+    """Whether windows of one table are loaded one after the other, in the plan's order."""
+
+    table: FoundTable
+
+    # Before the schemas of both sides are compared
+
+    @classmethod
+    def columns(cls, settings: Any, source: TableSchema, catalogs: Catalogs) -> ChangeColumns:
+        """Return the columns that the table is read by. Raises MissingObject or Unsupported, with what to do."""
+        return ChangeColumns()
+
+    @classmethod
+    @abstractmethod
+    def bind(
+        cls, settings: Any, table: FoundTable, columns: ChangeColumns, needs: LoadNeeds, catalogs: Catalogs
+    ) -> Change:
+        """Return the change of one table. Raises Unsupported, with what to do."""
+
+    # What people and the lake call things
+
+    @property
+    @abstractmethod
+    def lake_table(self) -> LakeTable: ...
+
+    @property
+    @abstractmethod
+    def divided_by(self) -> str:
+        """Return what rows are divided by, for people: a column's name, or `content`."""
+
+    @property
+    def labels(self) -> Labels:
+        """Return how plans name windows and rows."""
+        return Labels()
+
+    @abstractmethod
+    def value(self, text: object) -> Value:
+        """Return the window that a user means. Raises ConfigError."""
+
+    # Inspect, plan, extract
+
+    @abstractmethod
+    def inspect(self, sessions: Sessions, *, count_all: bool) -> TableState:
+        """Return what source, lake and target hold. Cheap, unless everything is to be counted."""
+
+    @abstractmethod
+    def plan(self, state: TableState, request: Request) -> tuple[Scope, list[Step]]:
+        """Return the scope from now on and the steps in their order. Reads nothing."""
+
+    @abstractmethod
+    def extraction(self, state: TableState, scope: Scope, step: Extract) -> Extraction:
+        """Return how the window of a step is read."""
+
+    # Windows on both sides, for comparisons
+
+    @abstractmethod
+    def source_request(self, window: Value) -> ReadRequest: ...
+
+    @abstractmethod
+    def target_request(self, window: Value) -> ReadRequest: ...
+
+    def expected_windows(self, state: TableState, scope: Scope) -> list[Value]:
+        """Return the windows that the target must hold, in order."""
+        active = {window for window, entry in state.ledger.items() if entry.is_active}
+        return sorted(window for window in {*active, *state.source} if scope.covers(window))
+
+    def loaded_rows(self, state: TableState, scope: Scope) -> LoadedRows:
+        """Return the rows of the source that the target must hold by now."""
+        return LoadedRows(self.source_request(min(state.source)))
+
+    def adopted_scope(self, state: TableState) -> Scope:
+        """Return the scope of a target that was there before us: from the oldest window that it holds on, so that new
+        ones follow as they do after a first run."""
+        oldest, known = min(state.target), state.scope or Scope()
+        floor = oldest if known.floor is None else min(oldest, known.floor)
+        return Scope(floor, known.ranges, known.forgotten - frozenset(state.target))
+
+    def coverage(self, state: TableState, scope: Scope) -> Coverage:
+        """Return how much of the source the scope covers. Reads nothing. A whole table is inside of its scope."""
+        has_rows = any(value.rows for value in state.source.values())
+        return Coverage(is_empty=has_rows and not any(state.target.values()))
+
+    def status(self, planned: PlannedTable) -> TableStatus | None:
+        """Return where the table stands, for people; None for the status of each window."""
+        return None

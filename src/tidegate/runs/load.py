@@ -1,0 +1,414 @@
+"""Load: windows of the lake into the target, each inside of a task and in one transaction.
+
+Where a key of the target does not tell windows apart (`PRIMARY KEY (id)` beside a partition column), rows can go from
+one window to another. A window is loaded alone first. Where the server refuses it because of a key, the target is asked
+which windows hold the keys of its rows; the run extracts all of them again and loads them in one transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from tidegate.errors import DuplicateKey, LakeError, NotNative, OutcomeUnknown, Transient, Unsupported, ValueProblem
+from tidegate.hashing.receipts import read_receipt
+from tidegate.interfaces.database import Database, ReadRequest, Session
+from tidegate.interfaces.lake import KEYS, Lake, LakeTable
+from tidegate.interfaces.load import Incoming, Load, Loaded, LoadTask
+from tidegate.model.columns import Column, fingerprint_of
+from tidegate.model.plan import EXCHANGED, Remove
+from tidegate.model.plan import Load as LoadStep
+from tidegate.model.receipt import Receipt
+from tidegate.model.report import StepOutcome
+from tidegate.model.state import LakeEntry, LedgerEntry, types_when_extracted
+from tidegate.model.values import Value
+from tidegate.runs.extract import Entries
+from tidegate.runs.listener import Boundary
+from tidegate.runs.order import in_order
+from tidegate.runs.run import Job, Run
+from tidegate.spark.executor import SplitOutcome
+from tidegate.spark.worker import Progress, Worker
+from tidegate.sql.partitions import values_with_keys
+from tidegate.state.ledger import Ledger
+from tidegate.state.lock import newest_run
+from tidegate.tables.planned import PlannedTable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Exchanges = Mapping[str, frozenset[Value]]
+"""Windows by table, between which rows went from one to another: they have to be loaded in one transaction."""
+_SHOWN = 5
+
+
+# In a task
+
+
+@dataclass(frozen=True)
+class WindowLedger:
+    """The ledger of one window, as a load asks for it."""
+
+    ledger: Ledger
+    table: str
+    window: str
+    boundary: Boundary
+
+    def newest(self) -> LedgerEntry | None:
+        return self.ledger.newest(self.table, self.window)
+
+    def newest_run(self) -> str:
+        return newest_run(self.ledger.session, self.table)
+
+    def record(self, entry: LedgerEntry) -> None:
+        self.ledger.record(self.table, self.window, entry)
+        self.boundary("task about to commit")
+
+
+@dataclass(frozen=True)
+class WindowLoad:
+    """One window on its way from the lake into the target."""
+
+    task: LoadTask
+    """Its ledger entry carries generation and run; rows, hash and etag come from the lake entry that is opened."""
+    lake: Lake
+    table: LakeTable
+    entry_id: str
+    reads_keys: bool = False
+    """The lake keeps the keys that the source had beside the rows."""
+
+    def incoming(self, session: Session, boundary: Boundary, progress: Progress) -> Incoming:
+        task = self.prepared()
+        return Incoming(
+            task,
+            WindowLedger(Ledger(session), task.table, task.window.text, boundary),
+            partial(self._batches, task, progress),
+            keys=partial(self.lake.read, self.table, self.entry_id, task.request.batch, None, KEYS)
+            if self.reads_keys
+            else None,
+            extracted=lambda names: self.lake.read_log(self.table, names, task.request.batch),
+        )
+
+    def prepared(self) -> LoadTask:
+        """Return the task with what the lake entry says of itself."""
+        entry = self.lake.entry(self.table, self.entry_id)
+        if entry.broken:
+            raise LakeError(
+                f"{self.entry_id} cannot be used: {entry.broken}.",
+                "The target keeps what it had.",
+                "Run again: it is extracted anew.",
+            )
+        # Read back what the entry holds, in its order: the hash was taken over exactly that.
+        request = replace(self.task.request.only(entry.columns), text_columns=entry.text_columns)
+        copied = tuple(column.name for column in request.columns)
+        known = entry if copied == entry.columns else self._without_dropped_columns(entry, copied)
+        described = ("rows", "hash", "text_columns", "columns", "columns_id", "storage_types", "token", "etag")
+        recorded = replace(self.task.entry, kind="loaded", **{name: getattr(known, name) for name in described})
+        return replace(self.task, entry=recorded, request=request, restored_columns=self._restored(entry))
+
+    def _restored(self, entry: LakeEntry) -> tuple[Column, ...]:
+        """Return the target's own columns that an older entry has in the same type: they left the source since."""
+        held = types_when_extracted(entry)
+        return tuple(column for column in self.task.own_columns if held.get(column.name) == column.storage_type)
+
+    def _without_dropped_columns(self, entry: LakeEntry, copied: tuple[str, ...]) -> LakeEntry:
+        """Return the entry as if it had only the columns that are copied now: its own hash covers more."""
+        from tidegate.hashing.rows import ReceiptBuilder
+
+        receipts = ReceiptBuilder()
+        for batch in self.lake.read(self.table, self.entry_id, self.task.request.batch):
+            receipts.add(batch.select(list(copied)))
+        held = types_when_extracted(entry)
+        types = {name: held[name] for name in copied if name in held}
+        return replace(
+            entry,
+            hash=receipts.receipt().hash,
+            text_columns=tuple(name for name in entry.text_columns if name in copied),
+            columns=copied,
+            columns_id=fingerprint_of(types) if types else entry.columns_id,
+            storage_types=tuple(types.values()),
+        )
+
+    def _batches(self, task: LoadTask, progress: Progress) -> Iterator[pa.RecordBatch]:
+        """Yield the rows in the columns that are written: an older entry may have others besides."""
+        written = [column.name for column in task.written_columns]
+        for batch in self.lake.read(self.table, self.entry_id, task.request.batch):
+            _require_no_refused_nulls(task.request, batch)
+            progress.add(batch.num_rows)
+            yield batch if batch.schema.names == written else batch.select(written)
+
+    def cells(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        for batch in self.lake.read(self.table, self.entry_id, self.task.request.batch, names):
+            yield batch.select(list(names))
+
+
+@dataclass(frozen=True)
+class LoadResult:
+    """How each window ended; or, of windows that the server refused, which other windows are in their way."""
+
+    loaded: tuple[Loaded, ...] = ()
+    refusal: DuplicateKey | None = None
+    held_by: tuple[Value, ...] | None = None
+    """Windows that hold the same keys; None where rows are in the way that no window has."""
+
+
+@dataclass(frozen=True)
+class LoadSplit:
+    """Loads windows, sorted, in one transaction. Repeating it is harmless: a generation is written once."""
+
+    database: Database
+    load: Load
+    windows: tuple[WindowLoad, ...]
+    boundary: Boundary = field(default_factory=Boundary)
+    max_rows: int | None = None
+
+    def run(self, worker: Worker) -> LoadResult:
+        with worker.sessions.session(self.database, "load") as session:
+            incoming = [window.incoming(session, self.boundary, worker.progress) for window in self.windows]
+            tasks = [each.task for each in incoming]
+            self._require_few(tasks)
+            try:
+                loaded = self._apply(session, incoming)
+                self.boundary("task committed")
+            except OutcomeUnknown:
+                # Raises Transient unless the ledger has each window as it was to be loaded.
+                loaded = [self._outcome_of(task) for task in tasks]
+            except DuplicateKey as refusal:
+                if self.load.exchanges_rows is None:
+                    raise
+                return self._refused(session, tasks, refusal)
+            except NotNative as problem:
+                raise ValueProblem(
+                    f"{tasks[0].table}: column {problem.column} of the target holds a value that the source's cannot"
+                    " have.",
+                    "The load was rolled back; the target keeps what it had.",
+                    f"Correct these rows of the target, or keep it as text: `columns: {{{problem.column}: text}}`.",
+                ) from None
+        return LoadResult(tuple(loaded))
+
+    def _apply(self, session: Session, incoming: Sequence[Incoming]) -> list[Loaded]:
+        receipt_of = partial(_receipt_or_other, session)
+        if len(incoming) == 1:
+            return [self.load.apply(session, incoming[0], receipt_of)]
+        return self.load.apply_together(session, incoming, receipt_of)
+
+    def _outcome_of(self, task: LoadTask) -> Loaded:
+        """Ask the ledger whether a commit without an answer happened. If not, the whole split may be repeated."""
+        with self.database.connect("inspect") as session:
+            last = Ledger(session).newest(task.table, task.window.text)
+        if last is not None and (last.run, last.hash) == (task.entry.run, task.entry.hash):
+            return Loaded("loaded", task.entry.rows)
+        raise Transient(
+            f"{task.table} {task.window}: the connection was lost before the commit.",
+            "The target keeps what it had.",
+            "Run again: it completes what is missing.",
+        )
+
+    def _refused(self, session: Session, tasks: Sequence[LoadTask], refusal: DuplicateKey) -> LoadResult:
+        found: set[Value | None] = set()
+        for window, task in zip(self.windows, tasks, strict=True):
+            found |= self._holders(session, window, task)
+        found -= {task.window for task in tasks}
+        others = sorted(value for value in found if value is not None)
+        # Rows without a partition value are nobody's to replace.
+        held_by = None if None in found else tuple(others)
+        return LoadResult(refusal=self._explained(refusal, others), held_by=held_by)
+
+    def _holders(self, session: Session, window: WindowLoad, task: LoadTask) -> set[Value | None]:
+        """Return the windows under which the target holds a key of the incoming rows; None for rows without one.
+
+        A key with a column that is not copied is left out."""
+        assert self.load.exchanges_rows is not None
+        column, keys = self.load.exchanges_rows
+        by_name = {one.name: one for one in task.request.columns}
+        found: set[Value | None] = set()
+        for key in keys:
+            if by_name.keys() >= {*key}:
+                columns = [by_name[name] for name in key]
+                with session.staging_table(task.request.table, columns, window.cells(key)) as stage:
+                    rows = session.query(values_with_keys(task.request.table, column, stage, columns))
+                found |= {None if text is None else Value.of(text, task.window.kind) for (text,) in rows}
+        return found
+
+    def _explained(self, refusal: DuplicateKey, others: Sequence[Value]) -> DuplicateKey:
+        """Return the refusal with the windows that are in the way, for a run that cannot load these anew."""
+        assert self.load.exchanges_rows is not None
+        shown = ", ".join(str(value) for value in others[:_SHOWN])
+        more = f" and {len(others) - _SHOWN:,} more" if len(others) > _SHOWN else ""
+        column = self.load.exchanges_rows[0].name
+        held_by = f" Rows of {column} {shown}{more} have the same keys." if others else ""
+        return DuplicateKey(
+            refusal.happened + held_by,
+            refusal.safe,
+            f"{refusal.remedy} Rows of a value that the source no longer has stay in the target, and so do rows that"
+            " Tidegate did not load: `tidegate forget` such a value, delete its rows in the target, and run again.",
+        )
+
+    def _require_few(self, tasks: Sequence[LoadTask]) -> None:
+        rows = sum(task.entry.rows for task in tasks)
+        if self.max_rows is not None and rows > self.max_rows and len(tasks) > 1:
+            raise Unsupported(
+                f"{tasks[0].table}: rows went from one value to another, so that {len(tasks):,} values come in one"
+                f" transaction. They have {rows:,} rows, `max_apply_rows` allows {self.max_rows:,}.",
+                "The target keeps what it had.",
+                "Raise `max_apply_rows`, or add the partition column to the key of the target.",
+            )
+
+
+def _require_no_refused_nulls(request: ReadRequest, batch: pa.RecordBatch) -> None:
+    """Raise ValueProblem for a null that the target refuses. Servers word it each in its way, and one of them fills in
+    a number of its own where a column counts by itself."""
+    strict = {column.name for column in request.columns if not column.nullable}
+    for name, cells in zip(batch.schema.names, batch.columns, strict=True):
+        if cells.null_count and name in strict:
+            raise ValueProblem(
+                f"{request.table}: column {name} came with a null, which the target's column does not take.",
+                "The load was rolled back; the target keeps what it had.",
+                f"Allow nulls in {name} of the target and run again, or correct the source's rows and `run --reload`.",
+            )
+
+
+def _receipt_or_other(session: Session, request: ReadRequest) -> Receipt:
+    """Return the receipt; rows that cannot be read as the entry was read are not what the entry holds."""
+    try:
+        return read_receipt(session, request)
+    except NotNative as problem:
+        return Receipt(0, f"unlike in {problem.column}")
+
+
+# In the driver
+
+
+@dataclass(frozen=True)
+class LoadSteps:
+    """Steps of one table that one split does, in one transaction."""
+
+    planned: PlannedTable
+    steps: tuple[LoadStep, ...]
+
+
+def load(
+    run: Run, planned: Sequence[PlannedTable], entries: Entries, not_extracted: set[tuple[str, Value]]
+) -> Exchanges:
+    """Load each window in its own transaction, as many at once as there are connections to use. Return windows that
+    were refused, with those that hold their keys."""
+    steps = [
+        LoadSteps(table, (step,))
+        for table in planned
+        if not run.has_failed(table.key, "change schema")
+        for step in table.steps(LoadStep)
+        if (table.key, step.value) not in not_extracted
+    ]
+    exchanges: dict[str, frozenset[Value]] = {}
+    for group in in_order(steps, _priority):
+        jobs = [_job(run, about, entries) for about in group if not _waits(run, about.planned)]
+        exchanges = {**exchanges, **_run_loads(run, jobs, exchanges, {})}
+    return exchanges
+
+
+def load_together(
+    run: Run,
+    planned: Sequence[PlannedTable],
+    entries: Entries,
+    not_extracted: set[tuple[str, Value]],
+    asked: Exchanges,
+) -> Exchanges:
+    """Load all windows of a table in one transaction. Return those that were refused again, with further windows that
+    hold their keys; `asked` is what was returned before."""
+    units = [(table, sorted(table.steps(LoadStep), key=lambda step: step.value)) for table in planned]
+    extracted = [
+        LoadSteps(table, tuple(steps))
+        for table, steps in units
+        if steps and not {(table.key, step.value) for step in steps} & not_extracted
+    ]
+    return _run_loads(run, [_job(run, about, entries) for about in extracted], {}, asked)
+
+
+def _priority(about: LoadSteps, number: int) -> tuple[int, int]:
+    table, steps = about.planned.table, about.planned.steps(LoadStep)
+    is_serial = table.change.serial_loads or table.load.is_serial(steps, about.planned.state)
+    return table.load_priority, number if is_serial else 0
+
+
+def _waits(run: Run, planned: PlannedTable) -> bool:
+    """Where windows follow on one another, none is loaded after one that failed: it would look as if all were there."""
+    return planned.table.change.serial_loads and run.has_failed(planned.key, "load")
+
+
+def _job(run: Run, about: LoadSteps, entries: Entries) -> Job[LoadSteps]:
+    planned = about.planned
+    windows = tuple(_window(run, planned, step, entries) for step in about.steps)
+    limit = planned.table.found.settings.max_apply_rows
+    split = LoadSplit(run.pipeline.target, planned.table.load, windows, run.boundary, limit)
+    counts = [step.rows for step in about.steps]
+    return Job(about, split, None if None in counts else sum(rows or 0 for rows in counts))
+
+
+def _window(run: Run, planned: PlannedTable, step: LoadStep, entries: Entries) -> WindowLoad:
+    table, state = planned.table, planned.state
+    entry = entries.get((planned.key, step.value)) or state.lake[step.value]
+    task = LoadTask(
+        table=table.ledger_name,
+        request=table.change.target_request(step.value),
+        window=step.value,
+        entry=LedgerEntry(generation=step.generation, kind="loaded", rows=0, hash="", run=run.id),
+        compare_first=step.compare_first,
+        unless_hash=step.unless_hash,
+        own_columns=table.found.own_columns,
+        own_key=table.found.own_key,
+    )
+    task = table.load.task(task, step, state, len(planned.steps(LoadStep)))
+    return WindowLoad(task, run.pipeline.lake, table.lake_table, entry.id, entry.has_keys and table.load.needs.all_keys)
+
+
+def _run_loads(run: Run, jobs: list[Job[LoadSteps]], found: Exchanges, asked: Exchanges) -> Exchanges:
+    exchanges = dict(found)
+
+    def finished(job: Job[LoadSteps], outcome: SplitOutcome) -> None:
+        key, result = job.about.planned.key, outcome.result or LoadResult()
+        known = asked.get(key, frozenset())
+        windows = _exchanging(job.about, result) | known
+        joined = windows - known
+        if joined:
+            exchanges[key] = exchanges.get(key, frozenset()) | windows
+        error = outcome.error or result.refusal
+        for number, step in enumerate(job.about.steps):
+            noted = StepOutcome(key, "load", step.value.text, step.why, "done", seconds=outcome.seconds)
+            if joined:
+                noted = replace(noted, outcome="skipped", why=f"{step.why}; {EXCHANGED}")
+            elif error is not None:
+                noted = replace(noted, outcome="failed", error=str(error))
+            else:
+                noted = _as_loaded(noted, result.loaded[number])
+            run.note(noted)
+            run.boundary("loaded")
+
+    if jobs:
+        run.run_jobs("load", jobs, finished)
+    return exchanges
+
+
+def _as_loaded(outcome: StepOutcome, loaded: Loaded) -> StepOutcome:
+    outcome = replace(outcome, rows=loaded.rows)
+    if loaded.result in ("equal already", "done before"):
+        return replace(outcome, outcome="skipped", why=f"{outcome.why}; the target holds it already")
+    return replace(outcome, why=f"{outcome.why}; {loaded.detail}") if loaded.detail else outcome
+
+
+def _exchanging(about: LoadSteps, result: LoadResult) -> frozenset[Value]:
+    """Return windows that were refused because of a key, and those that hold such keys. None of them where a window is
+    in the way that no load of this run can replace."""
+    others = result.held_by
+    if others is None or not all(_is_replaceable(about.planned, window) for window in others):
+        return frozenset()
+    return frozenset([*others, *(step.value for step in about.steps)])
+
+
+def _is_replaceable(planned: PlannedTable, window: Value) -> bool:
+    """Return whether the source has the window and Tidegate loads it, or this run removes it."""
+    if any(step.value == window and step.side == "target" for step in planned.steps(Remove)):
+        return True
+    entry = planned.state.ledger.get(window)
+    is_ours = (entry is not None and entry.is_active) or planned.has(LoadStep, window)
+    return is_ours and window in planned.state.source

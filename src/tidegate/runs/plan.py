@@ -1,0 +1,184 @@
+"""Plan: inspect every table and turn its state into steps. No Spark, no writing."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from tidegate.config.tables import TableSettings
+from tidegate.errors import TidegateError, Unsupported
+from tidegate.interfaces.change import Sessions
+from tidegate.loads._own_columns import REMEDY, reason_without_key
+from tidegate.model.columns import TableSchema
+from tidegate.model.coverage import NOTHING_COPIED, Coverage
+from tidegate.model.names import TableName
+from tidegate.model.plan import DAILY, Extract, Load, Notice, Step, TablePlan
+from tidegate.model.state import TableState
+from tidegate.runs.run import Pipeline
+from tidegate.runs.sessions import SessionPool
+from tidegate.sql.contents import has_rows
+from tidegate.sql.staged import has_any_value
+from tidegate.state.ledger import Ledger
+from tidegate.tables.found import UNTOUCHED, Catalogs
+from tidegate.tables.planned import Ask, FailedTable, PlannedTable, SyncTable
+from tidegate.tables.resolve import resolve
+
+LARGE_LOAD = 1_000_000
+MOST_WARNINGS = 5
+
+
+@dataclass(frozen=True)
+class _Schemas:
+    """What both catalogs say of the tables, and whether the target has a ledger to be asked."""
+
+    sources: dict[TableName, TableSchema]
+    targets: dict[TableName, TableSchema]
+    has_ledger: bool
+
+
+class Planner:
+    """Inspects the databases of one project. Sessions stay open until it is closed."""
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        self.pipeline = pipeline
+        limit, timeout = pipeline.project.max_connections, pipeline.project.query_timeout
+        self._sources = SessionPool(pipeline.source, limit, read_only=True, query_timeout=timeout)
+        self._targets = SessionPool(pipeline.target, limit, read_only=True, query_timeout=timeout)
+
+    def plan(
+        self,
+        keys: Sequence[str],
+        ask: Ask = lambda table, state: DAILY,
+        *,
+        count_all: bool = False,
+        planned: Callable[[PlannedTable | FailedTable], None] = lambda result: None,
+        trust_ledger: bool = True,
+        expect_rows: Callable[[], None] = lambda: None,
+    ) -> list[PlannedTable | FailedTable]:
+        """Return every table, in the order of `keys`. From any thread, `planned` is called as soon as a table is done,
+        and `expect_rows` as soon as it is clear that rows must move."""
+        tables = [self.pipeline.project.tables[key] for key in keys]
+        sources, (targets, has_ledger) = Sessions.both(
+            lambda: self._source_schemas(tables), lambda: self._target_schemas(tables, trust_ledger)
+        )
+        schemas = _Schemas(sources, targets, has_ledger)
+
+        def plan_table(settings: TableSettings) -> PlannedTable | FailedTable:
+            result = self._plan(settings, schemas, ask, expect_rows, count_all=count_all)
+            planned(result)
+            return result
+
+        with ThreadPoolExecutor(max(1, min(len(tables), self.pipeline.project.max_connections))) as threads:
+            return list(threads.map(plan_table, tables))
+
+    def _source_schemas(self, tables: Sequence[TableSettings]) -> dict[TableName, TableSchema]:
+        schema = self.pipeline.source.default_schema
+        with self._sources.session() as source:
+            return source.table_schemas([table.source_table.within(schema) for table in tables])
+
+    def _target_schemas(
+        self, tables: Sequence[TableSettings], trust_ledger: bool
+    ) -> tuple[dict[TableName, TableSchema], bool]:
+        database = self.pipeline.target
+        ledger, schema = database.own_table("ledger"), database.default_schema
+        with self._targets.session() as target:
+            found = target.table_schemas([*(table.target_table.within(schema) for table in tables), ledger])
+            has_ledger = found.pop(ledger, None) is not None and trust_ledger
+            if has_ledger:
+                Ledger(target).require_own()
+        return found, has_ledger
+
+    def _plan(
+        self, settings: TableSettings, schemas: _Schemas, ask: Ask, expect_rows: Callable[[], None], *, count_all: bool
+    ) -> PlannedTable | FailedTable:
+        table: SyncTable | None = None
+        state: TableState | None = None
+        try:
+            with self._sources.session() as source, self._targets.session() as target:
+                table = resolve(settings, Catalogs(source, target, schemas.sources, schemas.targets))
+                ledger = Ledger(target) if schemas.has_ledger else None
+                place = self.pipeline.target_place
+                sessions = Sessions(source, target, self.pipeline.lake, ledger, place, expect_rows)
+                state = table.change.inspect(sessions, count_all=count_all)
+        except TidegateError as problem:
+            return FailedTable(settings.name, problem, table, state)
+        request = ask(table, state)  # wrong use is raised to whoever asked, not noted as this table's failure
+        try:
+            scope, steps = table.change.plan(state, request)
+            coverage = table.change.coverage(state, scope)
+            steps += [*coverage.notices(), *_nothing_copied(coverage, steps), *self._target_notes(settings, steps)]
+            steps += self._refused_loads(table, state, steps)
+        except TidegateError as problem:
+            return FailedTable(settings.name, problem, table, state)
+        found = table.found
+        first: list[Step] = [found.schema_change] if found.schema_change and steps_move_rows(steps) else []
+        labels, all_steps = table.change.labels, (*first, *steps, *found.notices)
+        plan = TablePlan(settings.name, all_steps, scope, settings.kind, labels, found.columns)
+        return PlannedTable(table, state, plan, coverage)
+
+    def _target_notes(self, settings: TableSettings, steps: Sequence[Step]) -> list[Step]:
+        """Return what the target says about loads, and about its space for a large one. Raises Unsupported for a load
+        that is larger than allowed."""
+        loads = [step for step in steps if isinstance(step, Load)]
+        if not loads:
+            return []
+        size = getattr(settings, "batch_size", None)
+        largest = max(min(step.rows or 0, size or sys.maxsize) for step in loads)
+        if settings.max_apply_rows is not None and largest > settings.max_apply_rows:
+            raise Unsupported(
+                f"{settings.name}: {largest:,} rows would come in one transaction, `max_apply_rows` allows"
+                f" {settings.max_apply_rows:,}.",
+                UNTOUCHED,
+                "Raise `max_apply_rows`, or take less at once: a finer partition column, `batch_size` for versions.",
+            )
+        with self._targets.session() as target:
+            notes: list[Step] = [Notice(remark) for remark in target.target_notes()]
+            room = target.log_space() if largest >= LARGE_LOAD else ""
+        return [*notes, Notice(f"{largest:,} rows come in one transaction; {room}")] if room else notes
+
+    def _refused_loads(self, table: SyncTable, state: TableState, steps: Sequence[Step]) -> list[Step]:
+        """Warn of loads that would lose values of columns that only the target has. The load itself refuses them, each
+        value for itself: other values are not held up."""
+        own, extracted = table.found.own_columns, {step.value for step in steps if isinstance(step, Extract)}
+        if not own or table.found.own_key or not table.load.replaces_rows:
+            return []
+        warnings: list[Step] = []
+        with self._targets.session() as target:
+            for step in [step for step in steps if isinstance(step, Load) and step.value in state.target]:
+                entry = state.lake.get(step.value) if step.value not in extracted else None
+                lost = [column for column in own if entry is None or column.name not in entry.columns]
+                rows = table.change.target_request(step.value).rows
+                if lost and target.query(has_rows(table.found.target_name, has_any_value(lost, rows))) != [(0,)]:
+                    text = f"{reason_without_key(lost)} them again: the load will be refused. {REMEDY}"
+                    warnings.append(Notice(text, step.value, "warning"))
+                if len(warnings) == MOST_WARNINGS:
+                    break
+        return warnings
+
+    def close(self) -> None:
+        self._sources.close()
+        self._targets.close()
+
+
+@contextmanager
+def planning(pipeline: Pipeline) -> Iterator[Planner]:
+    """Open a planner for as long as the block lasts."""
+    planner = Planner(pipeline)
+    try:
+        yield planner
+    finally:
+        planner.close()
+
+
+def _nothing_copied(coverage: Coverage, steps: Sequence[Step]) -> list[Step]:
+    """Return a warning for a source whose rows neither are in the target nor come with this plan."""
+    is_said = coverage.is_empty and not steps_move_rows(steps)
+    return [Notice(NOTHING_COPIED, severity="warning")] if is_said else []
+
+
+def steps_move_rows(steps: Sequence[Step]) -> bool:
+    """DDL waits until there are rows for it: an empty source creates no table."""
+    return any(isinstance(step, (Extract, Load)) for step in steps)

@@ -1,0 +1,222 @@
+"""Executors: they run splits, as Spark tasks or as threads of this process. Rows stay inside; results come back.
+
+A split travels in the closure of its task, credentials with it: neither a DataFrame nor Spark's configuration ever
+shows them. Small splits share short Spark jobs, and several jobs run at a time. Each job returns its results through
+Spark, so driver and executors need no common disk, and the driver acts on them as soon as the job ends: a killed run
+keeps what was finished.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import queue
+import re
+import threading
+import time
+import traceback
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import tidegate
+from tidegate.errors import SparkUnavailable, TidegateError
+from tidegate.spark.worker import Progress, SessionCache, Worker, retried
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+_POLL_SECONDS = 0.1
+COMMITTED_STANDS = "What was committed before stands."
+
+
+class Split(Protocol):
+    """The part of a window that one task moves. It can be repeated: Spark may run a task more than once."""
+
+    def run(self, worker: Worker) -> Any:
+        """Do the work and return what the driver needs to know. The result must be picklable."""
+
+
+@dataclass(frozen=True)
+class SplitOutcome:
+    """How a split ended: with a result, or with an error."""
+
+    number: int
+    result: Any = None
+    error: TidegateError | None = None
+    seconds: float = 0.0
+    rows: int = 0
+    """How many rows it moved."""
+
+
+class Executor(ABC):
+    """Runs every split once to success or failure. A failed split does not end the others."""
+
+    name: str
+    """What the report calls it."""
+
+    def run(
+        self,
+        splits: Sequence[Split],
+        finished: Callable[[SplitOutcome], None],
+        progressed: Callable[[int], None] = lambda rows: None,
+        at_once: int = 4,
+    ) -> None:
+        """Call `finished` in this thread, once per split, as soon as its outcome is known, and `progressed` with the
+        rows moved so far. Never more than `at_once` splits run at a time, however large the cluster is."""
+        outcomes: queue.SimpleQueue[SplitOutcome] = queue.SimpleQueue()
+        progress = Progress()
+        shares = _Shares(splits, self._width(len(splits), at_once))
+        threads = [
+            threading.Thread(target=self._take, args=(shares, outcomes, progress), daemon=True, name=f"tidegate {name}")
+            for name in range(shares.width)
+        ]
+        # Daemons: a process that is interrupted ends, and what they had open is rolled back.
+        for thread in threads:
+            thread.start()
+        for _ in splits:
+            while (outcome := _next(outcomes)) is None:
+                progressed(progress.rows)
+            progressed(progress.rows)
+            finished(outcome)
+
+    def _take(self, shares: _Shares, outcomes: queue.SimpleQueue[SplitOutcome], progress: Progress) -> None:
+        """Run one share after the other until none is left."""
+        while share := shares.next():
+            left = {number for number, _ in share}
+            try:
+                for outcome in self._run(share, progress):
+                    left.discard(outcome.number)
+                    outcomes.put(outcome)
+            except BaseException as problem:
+                for number in sorted(left):
+                    outcomes.put(SplitOutcome(number, error=_lost(problem)))
+
+    @abstractmethod
+    def _width(self, splits: int, at_once: int) -> int:
+        """Return how many shares run at the same time."""
+
+    @abstractmethod
+    def _run(self, share: Sequence[Numbered], progress: Progress) -> Iterable[SplitOutcome]: ...
+
+
+Numbered = tuple[int, Split]
+
+
+class LocalExecutor(Executor):
+    """Threads of this process. No Java is needed."""
+
+    name = "this process"
+
+    def _width(self, splits: int, at_once: int) -> int:
+        return min(splits, at_once, os.cpu_count() or 1)
+
+    def _run(self, share: Sequence[Numbered], progress: Progress) -> Iterator[SplitOutcome]:
+        with closing(SessionCache()) as sessions:
+            for number, split in share:
+                yield outcome_of(number, split, Worker(f"p{os.getpid()}", Progress(progress), sessions))
+
+
+class SparkExecutor(Executor):
+    """Tasks of a Spark session, classic or Connect."""
+
+    def __init__(self, session: SparkSession, name: str) -> None:
+        self.session, self.name = session, name
+
+    def _width(self, splits: int, at_once: int) -> int:
+        from tidegate.spark.session import cores_of
+
+        return min(splits, at_once, cores_of(self.session) or at_once)
+
+    def _run(self, share: Sequence[Numbered], progress: Progress) -> Iterator[SplitOutcome]:
+        task = self.session.range(0, 1, 1, 1).mapInArrow(_task(share), "outcome binary")
+        for row in task.collect():
+            outcome: SplitOutcome = pickle.loads(row["outcome"])
+            progress.add(outcome.rows)
+            yield outcome
+
+
+class _Shares:
+    """Splits on their way to whoever is free. Shares become smaller towards the end: a job costs as much as some
+    thousand rows, and waiting for the one with the longest splits costs more."""
+
+    def __init__(self, splits: Sequence[Split], width: int) -> None:
+        self.width = width
+        self._left = list(enumerate(splits))
+        self._lock = threading.Lock()
+
+    def next(self) -> Sequence[Numbered]:
+        """Return the next share; none when all are taken."""
+        with self._lock:
+            size = -(-len(self._left) // (2 * self.width)) if self._left else 0
+            share, self._left = self._left[:size], self._left[size:]
+            return share
+
+
+def _next(outcomes: queue.SimpleQueue[SplitOutcome]) -> SplitOutcome | None:
+    try:
+        return outcomes.get(timeout=_POLL_SECONDS)
+    except queue.Empty:
+        return None
+
+
+def _task(share: Sequence[Numbered]) -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]:
+    def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+        from pyspark import TaskContext
+
+        for _ in batches:
+            pass
+        context = TaskContext.get()
+        attempt = f"{context.taskAttemptId()}" if context is not None else f"p{os.getpid()}"
+        with closing(SessionCache()) as sessions:
+            for number, split in share:
+                outcome = outcome_of(number, split, Worker(attempt, Progress(), sessions))
+                yield pa.RecordBatch.from_pydict({"outcome": [pickle.dumps(outcome)]})
+
+    return work
+
+
+def outcome_of(number: int, split: Split, worker: Worker) -> SplitOutcome:
+    """Run a split, repeating it after transient errors. A failure is an outcome: it must not end the other splits."""
+    started = time.monotonic()
+    try:
+        result, error = retried(lambda: split.run(worker)), None
+    except TidegateError as problem:
+        result, error = None, problem
+    except Exception as problem:
+        result, error = None, TidegateError(f"Unexpected {type(problem).__name__}: {problem} ({_where(problem)})")
+    seconds = round(time.monotonic() - started, 3)
+    return SplitOutcome(number, result, error, seconds, worker.progress.rows)
+
+
+_PACKAGE = str(Path(tidegate.__file__).parent) + os.sep
+
+
+def _where(problem: Exception) -> str:
+    """Return the last line of the package that the error went through: nobody sees a stack trace of a task."""
+    frames = traceback.extract_tb(problem.__traceback__)
+    own = [frame for frame in frames if frame.filename.startswith(_PACKAGE)] or frames
+    return f"{Path(own[-1].filename).name}, line {own[-1].lineno}"
+
+
+def _lost(problem: BaseException) -> TidegateError:
+    """Return the error of a split whose job ended before it did."""
+    if isinstance(problem, TidegateError):
+        return SparkUnavailable(problem.happened, COMMITTED_STANDS, problem.remedy)
+    return SparkUnavailable(
+        f"Spark ended before this split did: {reason_of(problem)}.",
+        COMMITTED_STANDS,
+        "Run again: it completes what is missing.",
+    )
+
+
+def reason_of(problem: BaseException | None) -> str:
+    """Return what a worker's Python raised, which stands at the end of its stack trace; else the first line."""
+    lines = [line.strip() for line in str(problem or "no answer").strip().split("\n")]
+    raised = [line for line in lines if re.match(r"(\w+\.)*\w+(Error|Exception): ", line)]
+    return (raised or lines)[0][:300].rstrip(".")

@@ -1,0 +1,154 @@
+"""A local or mounted folder.
+
+Facts that shape this file
+ * A rename inside one file system is atomic: a reader sees the old file or the new one, never half of it.
+ * A rename survives a power failure once the folder was synced.
+ * flock serialises writers of one machine, and of several where the mounted file system passes it on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tidegate.errors import LakeError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class LocalFolder:
+    """Files below one folder, known by their path relative to it."""
+
+    root: Path
+
+    def names(self, folder: str) -> list[str]:
+        """Return the names in a folder; none when there is no such folder. Raises LakeError."""
+        try:
+            return sorted(os.listdir(self.root / folder))
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except OSError as problem:
+            raise self.unusable(problem) from None
+
+    def etag(self, path: str) -> str:
+        """Return size and modification time; empty when there is no such file."""
+        try:
+            found = (self.root / path).stat()
+        except OSError:
+            return ""
+        return f"{found.st_size}-{found.st_mtime_ns}"
+
+    def input(self, path: str) -> pa.NativeFile:
+        import pyarrow as pa
+
+        return pa.OSFile(str(self.root / path), "rb")
+
+    def output(self, path: str) -> pa.NativeFile:
+        import pyarrow as pa
+
+        place = self.root / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        return pa.OSFile(str(place), "wb")
+
+    def flush(self, path: str) -> int:
+        """Make a written file durable and return its size."""
+        with open(self.root / path, "rb") as file:
+            os.fsync(file.fileno())
+        return (self.root / path).stat().st_size
+
+    def read_text(self, path: str) -> str:
+        """Return the text of a small file; empty when there is none."""
+        try:
+            return (self.root / path).read_text()
+        except OSError:
+            return ""
+
+    def write_text(self, path: str, text: str) -> None:
+        """Replace a small file at once."""
+        place = self.root / path
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            written = place.with_suffix(f".{os.getpid()}")
+            written.write_text(text)
+            os.replace(written, place)
+        except OSError as problem:
+            raise self.unusable(problem) from None
+
+    def publish(self, written: str, path: str) -> None:
+        """Move a finished file to its place."""
+        place = self.root / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        os.replace(self.root / written, place)
+        _sync_folder(place.parent)
+
+    def delete(self, path: str) -> None:
+        """Delete a file, and its folder when that was the last file in it."""
+        place = self.root / path
+        try:
+            place.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                place.parent.rmdir()
+        except OSError as problem:
+            raise self.unusable(problem) from None
+
+    def discard(self, path: str) -> None:
+        """Delete a file that was never published. Its folder stays: other tasks may be about to write there."""
+        with contextlib.suppress(OSError):
+            (self.root / path).unlink()
+
+    def delete_folder(self, folder: str) -> None:
+        shutil.rmtree(self.root / folder, ignore_errors=True)
+
+    def make_folder(self, folder: str) -> None:
+        """Make a folder, and find out early whether it can be written at all. Raises LakeError."""
+        place = self.root / folder
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+            probe = place / "probe"
+            probe.write_bytes(b"tide")
+            probe.unlink()
+        except OSError as problem:
+            raise self.unusable(problem) from None
+
+    def folders_older_than(self, folder: str, seconds: float) -> list[str]:
+        limit = time.time() - seconds
+        names = [f"{folder}/{name}" for name in self.names(folder)]
+        return [name for name in names if (self.root / name).stat().st_mtime <= limit]
+
+    @contextlib.contextmanager
+    def alone(self, lock: str) -> Iterator[None]:
+        """Hold a lock against other writers of this lake. Raises LakeError for whatever goes wrong inside."""
+        try:
+            with open(self.root / lock, "a") as file:
+                fcntl.flock(file, fcntl.LOCK_EX)
+                yield
+        except OSError as problem:
+            raise self.unusable(problem) from None
+
+    def full_path(self, path: str) -> str:
+        """Return the path that Spark and people use."""
+        return str(self.root / path)
+
+    def unusable(self, problem: OSError) -> LakeError:
+        return LakeError(
+            f"The lake {self.root} cannot be used: {problem.strerror or problem}.",
+            "Files that were published before are complete; the target keeps what it had.",
+            "Make room or correct the rights of the folder, then run again.",
+        )
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,96 @@
+"""A table after planning: what was found, and what follows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from tidegate.errors import TidegateError
+from tidegate.interfaces.change import Change
+from tidegate.interfaces.check import Check
+from tidegate.interfaces.lake import LakeTable
+from tidegate.interfaces.load import Load
+from tidegate.model.coverage import Coverage
+from tidegate.model.plan import Plan, Request, Step, TablePlan
+from tidegate.model.state import TableState
+from tidegate.model.values import Value
+from tidegate.tables.found import FoundTable
+
+AnyStep = TypeVar("AnyStep", bound=Step)
+
+
+@dataclass(frozen=True)
+class SyncTable:
+    """One table to keep in sync: where it is on both sides, its change, its load and its check."""
+
+    found: FoundTable
+    change: Change
+    load: Load
+    check: Check
+    load_priority: int
+    """Loads go from the smallest number to the greatest, extracts the other way: no fact is ever in the target before
+    the row of a dimension that it refers to."""
+
+    @property
+    def key(self) -> str:
+        return self.found.key
+
+    @property
+    def ledger_name(self) -> str:
+        return self.found.ledger_name
+
+    @property
+    def lake_table(self) -> LakeTable:
+        return self.change.lake_table
+
+    @property
+    def row_names(self) -> tuple[str, ...]:
+        """Return the columns that name a row for a person."""
+        return self.found.row_names(self.load.row_keys)
+
+
+Ask = Callable[[SyncTable, TableState], Request]
+"""Returns what is asked of a table beyond the daily run."""
+
+
+@dataclass(frozen=True)
+class PlannedTable:
+    """A table that was planned."""
+
+    table: SyncTable
+    state: TableState
+    plan: TablePlan
+    coverage: Coverage = field(default_factory=Coverage)
+    """How much of the source the scope of the plan covers."""
+
+    @property
+    def key(self) -> str:
+        return self.table.key
+
+    def steps(self, kind: type[AnyStep]) -> list[AnyStep]:
+        return [step for step in self.plan.steps if isinstance(step, kind)]
+
+    def has(self, kind: type[Step], window: Value) -> bool:
+        return any(isinstance(step, kind) and getattr(step, "value", None) == window for step in self.plan.steps)
+
+
+@dataclass(frozen=True)
+class FailedTable:
+    """A table that could not be planned, with what was found of it before the problem."""
+
+    key: str
+    problem: TidegateError
+    table: SyncTable | None = None
+    state: TableState | None = None
+
+
+def partition_results(results: Sequence[PlannedTable | FailedTable]) -> tuple[list[PlannedTable], dict[str, str]]:
+    """Return the tables that were planned, and the problems of the others."""
+    problems = {result.key: str(result.problem) for result in results if isinstance(result, FailedTable)}
+    return [result for result in results if isinstance(result, PlannedTable)], problems
+
+
+def as_plan(results: Sequence[PlannedTable | FailedTable]) -> Plan:
+    planned, problems = partition_results(results)
+    return Plan(tuple(table.plan for table in planned), tuple(problems.items()))

@@ -1,0 +1,29 @@
+"""Resolve a configured table: find it in both catalogs and bind its change, its load and its check."""
+
+from __future__ import annotations
+
+from tidegate import plugins
+from tidegate.config.tables import TableSettings
+from tidegate.tables.found import Catalogs, reconcile_schema, source_schema
+from tidegate.tables.planned import SyncTable
+
+
+def resolve(settings: TableSettings, catalogs: Catalogs) -> SyncTable:
+    """Raises MissingObject, Unsupported, ConfigError or DriftStop, each with what to do."""
+    change_class, load_class = plugins.change(settings.change_name), plugins.load(settings.load_name)
+    source = source_schema(settings, catalogs)
+    columns = change_class.columns(settings, source, catalogs)
+    required = load_class.requirements(settings, source, columns, catalogs)
+    found = reconcile_schema(
+        settings,
+        required.source,
+        catalogs,
+        index=columns.index or required.index,
+        keep_types=(*columns.keep_types, *required.keep_types),
+        needed=required.needed,
+        deletes=required.deletes,
+        generated=required.generated,
+    )
+    load, found = load_class.bind(settings, found, required, columns, catalogs)
+    change = change_class.bind(settings, found, columns, load.needs, catalogs)
+    return SyncTable(change.table, change, load, plugins.check(load.check), settings.load_priority)
