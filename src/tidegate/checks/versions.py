@@ -66,7 +66,7 @@ class VersionsCheck(Check):
             text_columns=rows.newest.text_columns,
             keys=rows.keys,
             extracted=log if load.cursor is not None else None,
-            besides="note" if table.found.settings.on_target_change == "keep" else "error",
+            besides=_severity_of_extra(planned),
         )
 
     def evaluate(
@@ -79,6 +79,14 @@ class VersionsCheck(Check):
             Finding(planned.key, check, what, window.text, severity) for check, what, severity in result.findings
         ]
         return comparison, findings
+
+
+def _severity_of_extra(planned: PlannedTable) -> str:
+    """Return how grave it is that the target has more versions. Where lake entries were removed, such a version may
+    have been extracted once and purged from the source since: nobody can tell, so it is no error."""
+    if planned.table.found.settings.on_target_change == "keep":
+        return "note"
+    return "error" if planned.state.has_whole_log else "warning"
 
 
 @dataclass(frozen=True)

@@ -141,7 +141,7 @@ class Change(ABC):
     name: ClassVar[str]
     Settings: ClassVar[type[Settings]]
     loads: ClassVar[tuple[str, ...]]
-    """The loads that fit; the first is the default."""
+    """The loads that fit. A table that names none gets the load of its kind, which must be among them."""
     retains_in_target: ClassVar[bool] = False
     """Whether `retain: {target: N}` makes sense: windows can be taken out of the target one by one."""
     serial_loads: ClassVar[bool] = False

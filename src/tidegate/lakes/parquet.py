@@ -69,7 +69,7 @@ class ParquetLake(Lake):
             case Layout.VALUES:
                 return self._values(table, known)
             case Layout.WHOLE:
-                return self._newest(table)
+                return self._newest(table, known)
             case Layout.LOG:
                 return self._log(table, known)
 
@@ -103,14 +103,21 @@ class ParquetLake(Lake):
                 if self.storage.etag(path):
                     yield path, None if _SHORTENED in ending else unquote(ending)
 
-    def _newest(self, table: LakeTable) -> Entries:
+    def _newest(self, table: LakeTable, known: Mapping[str, LedgerEntry]) -> Entries:
         name = _safe(table.name.name)
-        folder, prefix = f"{self._folder(table.name)}/static_{name}", f"{name}_static_"
+        folder, prefix = f"{self._folder(table.name)}/{table.column}_{name}", f"{name}_{table.column}_"
         paths = [f"{folder}/{file}" for file in self.storage.names(folder) if _is_file_of(file, prefix)]
         if not paths:
             return Entries()
-        entry, facts = self._opened(table, paths[-1])  # names sort by the time in them
-        return Entries({facts.get("value", "all rows"): entry}, superseded=tuple(paths[:-1]))
+        path, older = paths[-1], tuple(paths[:-1])  # names sort by the time in them
+        for window, loaded in known.items():
+            # A ledger of version 1 did not remember the content: the footer has to tell it.
+            is_told = loaded.token is not None and loaded.token.fingerprint is not None
+            entry = self._known(path, loaded) if is_told else None
+            if entry is not None:
+                return Entries({window: entry}, superseded=older)
+        entry, facts = self._opened(table, path)
+        return Entries({facts.get("value", "all rows"): entry}, superseded=older)
 
     def _log(self, table: LakeTable, known: Mapping[str, LedgerEntry]) -> Entries:
         with_keys = {window for window, _ in self._log_paths(table, KEYS)}
@@ -124,9 +131,9 @@ class ParquetLake(Lake):
         """Yield the windows of a log with their files, oldest first."""
         folder, stem = self._log_folder(table, role)
         for day in self.storage.names(folder):
-            for file in self.storage.names(f"{folder}/{day}"):
-                if _is_file_of(file, stem):
-                    yield file[len(stem) : -len(".parquet")], f"{folder}/{day}/{file}"
+            files = [file for file in self.storage.names(f"{folder}/{day}") if _is_file_of(file, stem)]
+            windows = {file[len(stem) : -len(".parquet")]: f"{folder}/{day}/{file}" for file in files}
+            yield from sorted(windows.items())
 
     def _known(self, path: str, entry: LedgerEntry | None) -> LakeEntry | None:
         """Return the entry as the ledger knows it; None when the file must be opened."""
@@ -217,7 +224,7 @@ class ParquetLake(Lake):
         elif table.layout is Layout.LOG:
             paths = [path for _, path in self._log_paths(table, ROWS)]
         else:
-            paths = [entry.id for entry in self._newest(table).by_window.values()]
+            paths = [entry.id for entry in self._newest(table, {}).by_window.values()]
         if not paths:
             raise LakeError(f"The lake {self.place} holds nothing of {table.name}.", "", "Run `tidegate run` first.")
         return spark.read.option("mergeSchema", "true").parquet(*map(self.storage.full_path, paths))
@@ -299,7 +306,7 @@ class ParquetLake(Lake):
                 return f"{self._folder(table.name)}/{partition}/{name}_{partition}.parquet"
             case Layout.WHOLE:
                 now = f"{datetime.now(UTC):%Y-%m-%d-%H-%M-%S}"
-                return f"{self._folder(table.name)}/static_{name}/{name}_static_{now}.parquet"
+                return f"{self._folder(table.name)}/{table.column}_{name}/{name}_{table.column}_{now}.parquet"
             case Layout.LOG:
                 folder, stem = self._log_folder(table, role)
                 return f"{folder}/{window[:10]}/{stem}{window}.parquet"

@@ -126,6 +126,12 @@ class TableState:
     superseded: tuple[str, ...] = ()
     """Of a table that is compared as a whole: ids of its older lake entries, oldest first."""
 
+    @property
+    def has_whole_log(self) -> bool:
+        """Return whether every window that was loaded is still in the lake. Otherwise the lake cannot tell what was
+        extracted once: `retain` removed entries, or they were lost."""
+        return all(window in self.lake for window, entry in self.ledger.items() if entry.kind == "loaded")
+
     def has_other_columns(self, known: LakeEntry | LedgerEntry) -> bool:
         """Return whether an entry lacks a column that is copied now, or has it in another type.
 

@@ -14,6 +14,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from importlib.metadata import entry_points
 from typing import Any, ClassVar
 
 from tidegate.errors import Unsupported
@@ -61,7 +62,7 @@ class Token(ABC):
         """Return the token that `to_dict` was called on. Raises Unsupported for a token of a change that is not
         installed, or of a newer version."""
         tag, version = stored["token"], stored["version"]
-        known = _CLASSES.get(tag)
+        known = _CLASSES.get(tag) or _installed(tag)
         if known is None or version > known.version:
             raise Unsupported(
                 f"The ledger or the lake holds a token `{tag}` of version {version}, which is not known here.",
@@ -69,6 +70,14 @@ class Token(ABC):
                 "Install the plug-in or the version of Tidegate that wrote it.",
             )
         return known.of_fields({name: value for name, value in stored.items() if name not in ("token", "version")})
+
+
+def _installed(tag: str) -> type[Token] | None:
+    """Return the class of a token that a plug-in brings. A Spark worker that loads an entry has not imported the change
+    that planned it, so the changes of all plug-ins are imported here."""
+    for entry in entry_points(group="tidegate.changes"):
+        entry.load()
+    return _CLASSES.get(tag)
 
 
 @dataclass(frozen=True)

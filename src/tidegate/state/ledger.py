@@ -152,7 +152,7 @@ class Ledger:
                     "UPDATE {ledger} SET newest = {newest}\n"
                     "WHERE table_name = {table} AND value_text = {value} AND generation = {generation}",
                     ledger=self._of("ledger"),
-                    newest=Literal(_stored(ledger_from_version_1(None if text is None else str(text), window))),
+                    newest=Literal(_stored(_remembered(None if text is None else str(text), window))),
                     table=Literal(str(table)),
                     value=Literal(str(value)),
                     generation=Literal(int(str(generation))),

@@ -92,6 +92,7 @@ def _state(planned: PlannedTable, value: Value, entry: LedgerEntry | None, has_s
     held = planned.state.target.get(value, 0)
     if value not in planned.state.target:
         return "missing"
-    if held is not None and held != entry.rows:
+    expected = entry.rows if entry.target_rows is None else entry.target_rows
+    if held is not None and held != expected:
         return "differs"
     return "pending" if has_steps else "adopted" if entry.kind == "adopted" else "proven"

@@ -113,13 +113,12 @@ class _Planner:
         held, found = self.state.target.get(WHOLE, 0), self.state.target_receipt
         if self.state.target_lacks and not self.state.has_other_columns(entry):
             return f"the target lost the column {', '.join(self.state.target_lacks)}", None
-        left = entry.target_receipt
-        if held is None or left is None:
+        left, expected = entry.target_receipt, entry.target_rows
+        if held is None or expected is None:
             return "", None
-        expected = left.rows
         if held < expected:
             return f"the target holds {held:,} of {expected:,} rows", None
-        if found in (None, left) and held == expected:
+        if (found is None or left is None or found == left) and held == expected:
             return "", None
         if self.rules.on_target_change == "restore":
             return "somebody changed rows in the target", None

@@ -166,7 +166,7 @@ class _Planner:
         loads = list[Step](self._loads())
         extract = self._extract()
         if extract is not None:
-            exact = bool(self.request.reload) and not self.state.is_whole
+            exact = bool(self.request.reload) and not self.state.is_whole and self.state.has_whole_log
             loads.append(Load(extract.value, extract.why, 1, extract.rows, exact=exact))
         return [*([extract] if extract else []), *loads, *self._removals(extract), *self._notices()]
 
