@@ -8,7 +8,7 @@ Measured on 2 cores, all of them on against all of them off, median of three:
 | trick                          | where                             | gain                                        |
 | ------------------------------ | --------------------------------- | ------------------------------------------- |
 | an archive of Spark's classes  | `archive.py`                      | a session starts in 2.6 s instead of 5.0 s  |
-| workers forked with imports    | `daemon.py`                       | with the archive, 1.5 s of a first job, not 4.0 s |
+| workers forked with imports    | `daemon.py`                       | with the archive, a first job: 1.5 s, not 4.0 s |
 | no wait for accumulators       | `end_accumulators_in_background`  | a session stops in 0.07 s instead of 0.96 s |
 | a process ends at once         | `exit_now`                        | with the next one, 0.05 s of a command      |
 | pyarrow does without pandas    | `without_pandas.py`               | not measured alone                          |
