@@ -201,7 +201,9 @@ def test_purged_versions_survive_repair(retained: Retained, retain: dict[str, in
 
 
 def test_planning_opens_no_entry_that_the_ledger_knows(retained: Retained, monkeypatch: pytest.MonkeyPatch):
-    """Planning a target in sync reads no footer, with and without retention: its cost does not grow with history."""
+    """Planning a target in sync opens no older entry: its cost does not grow with history. Of a static table only the
+    newest entry is opened: it tells which columns it has."""
+    most = 1 if retained.table == "currencies" else 0
     retained.retain = None
     retained.run()
     retained.changed_and_run(3)
@@ -213,9 +215,9 @@ def test_planning_opens_no_entry_that_the_ledger_knows(retained: Retained, monke
         return read_footer(storage, path)
 
     monkeypatch.setattr(tidegate.lakes.parquet, "read_footer", counted)
-    assert (retained.steps(), opened) == ([], [])
+    assert (retained.steps(), len(opened)) == ([], most)
 
     retained.retain = {"lake": KEPT}
     retained.run()
     opened.clear()
-    assert (retained.steps(), opened) == ([], [])
+    assert (retained.steps(), len(opened)) == ([], most)

@@ -69,7 +69,7 @@ class ParquetLake(Lake):
             case Layout.VALUES:
                 return self._values(table, known)
             case Layout.WHOLE:
-                return self._newest(table, known)
+                return self._newest(table)
             case Layout.LOG:
                 return self._log(table, known)
 
@@ -103,19 +103,13 @@ class ParquetLake(Lake):
                 if self.storage.etag(path):
                     yield path, None if _SHORTENED in ending else unquote(ending)
 
-    def _newest(self, table: LakeTable, known: Mapping[str, LedgerEntry]) -> Entries:
+    def _newest(self, table: LakeTable) -> Entries:
         name = _safe(table.name.name)
         folder, prefix = f"{self._folder(table.name)}/{table.column}_{name}", f"{name}_{table.column}_"
         paths = [f"{folder}/{file}" for file in self.storage.names(folder) if _is_file_of(file, prefix)]
         if not paths:
             return Entries()
         path, older = paths[-1], tuple(paths[:-1])  # names sort by the time in them
-        for window, loaded in known.items():
-            # A ledger of version 1 did not remember the content: the footer has to tell it.
-            is_told = loaded.token is not None and loaded.token.fingerprint is not None
-            entry = self._known(path, loaded) if is_told else None
-            if entry is not None:
-                return Entries({window: entry}, superseded=older)
         entry, facts = self._opened(table, path)
         return Entries({facts.get("value", "all rows"): entry}, superseded=older)
 
@@ -224,7 +218,7 @@ class ParquetLake(Lake):
         elif table.layout is Layout.LOG:
             paths = [path for _, path in self._log_paths(table, ROWS)]
         else:
-            paths = [entry.id for entry in self._newest(table, {}).by_window.values()]
+            paths = [entry.id for entry in self._newest(table).by_window.values()]
         if not paths:
             raise LakeError(f"The lake {self.place} holds nothing of {table.name}.", "", "Run `tidegate run` first.")
         return spark.read.option("mergeSchema", "true").parquet(*map(self.storage.full_path, paths))
