@@ -11,7 +11,7 @@ LOCAL_SQLSERVER := sqlserver://sa:$${TIDEGATE_SQLSERVER_PASSWORD:-Tidegate-local
 NEED_SQLSERVER := $(wildcard tests/conformance/test_sqlserver_*.py tests/stories/test_sqlserver*.py) \
   tests/conformance/test_catalog.py tests/conformance/test_failures.py tests/sql
 
-.PHONY: help install demo test test-all test-quick test-sqlserver bench bench-quick lint format golden lock clean
+.PHONY: help install demo demo-iceberg test test-all test-quick test-sqlserver bench bench-quick lint format golden lock clean
 
 # Paths are relative, so that a folder with spaces in its name works.
 VENV := .venv
@@ -31,6 +31,9 @@ install: $(STAMP) ## Prepare .venv with everything pinned in requirements.lock; 
 
 demo: $(STAMP) ## Watch Tidegate work on an embedded PostgreSQL: no server, no configuration, no root
 	@$(BIN)/tidegate demo
+
+demo-iceberg: $(STAMP) ## Watch a sync by way of Iceberg: changes, verification, time travel; no server needed
+	@$(BIN)/python examples/iceberg/demo.py
 
 test: lint ## Lint, then run the tests
 	$(BIN)/python -m pytest $(AT_ONCE) -m "not thorough"

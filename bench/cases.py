@@ -91,6 +91,13 @@ class Extract(Case):
 
 
 @dataclass(frozen=True)
+class Window(Extract):
+    """One window by one task and by two."""
+
+    work = "window"
+
+
+@dataclass(frozen=True)
 class Memory(Extract):
     """So many rows that comparing their cells would take more memory than there is: they are counted."""
 
@@ -278,6 +285,9 @@ def long() -> Iterator[Case]:
     yield Extract("extract-1m", "Extract of 1,000,000 rows to Parquet", rows=1_000_000)
     yield Extract("extract-5m", "Extract of 5,000,000 rows to Parquet", rows=5_000_000)
     yield Extract("extract-day", "Extract of one day of 500,000 rows out of 5,000,000", rows=5_000_000, days=1)
+    yield Window(
+        "extract-window", "Extract of one window of 500,000 rows, by one task and by two", rows=5_000_000, days=1
+    )
     yield Extract("extract-wide", "Extract of 1,000,000 rows of 50 columns", rows=1_000_000, shape=WIDE)
     yield Extract("extract-documents", "Extract of 200,000 rows with 4,000 characters", rows=200_000, shape=DOCUMENTS)
     yield Load("load-1m", "Load of 1,000,000 rows into an empty table", rows=1_000_000)

@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -18,6 +19,18 @@ if TYPE_CHECKING:
 
 
 pytest_plugins = ["kit.summary"]
+
+# A machine with other work on it may take any time for an example, and nothing about speed is asserted.
+settings.register_profile("tidegate", deadline=None)
+settings.load_profile("tidegate")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_warm_engine_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Commands of the tests find no engine but those that tests start."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TIDEGATE_ENGINE_FOLDER", str(tmp_path_factory.mktemp("engines") / "none"))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -19,39 +20,75 @@ from tidegate import plugins
 from tidegate._version import __version__
 from tidegate.config import Project, load_project
 from tidegate.errors import ConfigError, ForeignTarget, RunFailed
+from tidegate.frames.door import Frames, Window
 from tidegate.interfaces.database import Database
+from tidegate.interfaces.lake import Lake
+from tidegate.interfaces.open_table import OpenTable
+from tidegate.model.columns import TableSchema
 from tidegate.model.description import Section
+from tidegate.model.lake_versions import Exported, LakeHealth, LakeVersion, version_at
+from tidegate.model.names import TableName
+from tidegate.model.native import PartitionLayout
 from tidegate.model.plan import DAILY, Plan, Request
 from tidegate.model.report import RunReport
 from tidegate.model.scope import Scope
 from tidegate.model.state import TableState
-from tidegate.model.status import TableStatus
+from tidegate.model.status import TableStatus, VersionsStatus
+from tidegate.model.tokens import WatermarkSet
+from tidegate.model.values import Value
 from tidegate.ops.cleanup import HOURS_BEFORE_A_WORKSPACE_IS_DEAD, Cleaned, clean
 from tidegate.ops.describe import describe
+from tidegate.ops.detection import Proposal
 from tidegate.ops.forget import forget
 from tidegate.ops.init import propose_file
+from tidegate.ops.native_partitions import layout_of
+from tidegate.ops.own_schema import create_schema, schema_statements
+from tidegate.ops.partitions import Partitions
+from tidegate.ops.proposal import propose
+from tidegate.ops.restore import Restored, restore
+from tidegate.ops.stages import drop_orphans, drop_staging_table, orphans
+from tidegate.ops.values import distinct_values
+from tidegate.ops.watermark import set_watermark, watermark_status
 from tidegate.runs.adopt import adopt
+from tidegate.runs.export import export
 from tidegate.runs.frames import extract_frame, take_back
 from tidegate.runs.listener import Boundary, Listener
 from tidegate.runs.plan import planning
+from tidegate.runs.restore import restore_as_of
 from tidegate.runs.run import Pipeline, Run
-from tidegate.runs.sync import sync
+from tidegate.runs.sync import Part, sync
 from tidegate.runs.verify import verify, windows_that_differ
-from tidegate.spark.engine import Engine
+from tidegate.snapshots import Changes, Comparison, Snapshots, snapshot_ddl
+from tidegate.spark.engine import engine_of
+from tidegate.spark.place import Place
 from tidegate.state.ledger import Ledger
-from tidegate.tables.planned import SyncTable, as_plan
+from tidegate.state.lock import whoami
+from tidegate.tables.planned import FailedTable, SyncTable, as_plan
 from tidegate.tables.status import status_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["TableSync", "Tidegate", "propose_file"]
+__all__ = [
+    "Changes",
+    "Comparison",
+    "Frames",
+    "Snapshots",
+    "TableSync",
+    "Tidegate",
+    "Window",
+    "lake_table",
+    "propose_file",
+    "schema_statements",
+    "snapshot_ddl",
+]
 
 
 class Tidegate:
     """A project: one source, one lake, one target, and the tables that are kept in sync.
 
-    Spark starts only when rows must move, unless a session is handed in; it ends with `close()` or the `with` block.
+    Spark moves the rows, or threads of this process with `engine="process"`. Spark starts only when rows must move,
+    unless a session is handed in; it ends with `close()` or the `with` block.
     """
 
     def __init__(
@@ -79,10 +116,12 @@ class Tidegate:
         path: str | Path = "tidegate.yml",
         *,
         spark: SparkSession | None = None,
+        engine: str | Mapping[str, Any] | None = None,
         listener: Listener | None = None,
     ) -> Tidegate:
-        """From a configuration file. Raises ConfigError with file and line."""
-        return cls.from_project(load_project(Path(path)), spark=spark, listener=listener)
+        """From a configuration file. `engine` replaces the file's. Raises ConfigError with file and line."""
+        project = load_project(Path(path), engine=engine)
+        return cls.from_project(project, spark=spark, listener=listener)
 
     @classmethod
     def from_project(
@@ -96,24 +135,26 @@ class Tidegate:
         self.project = project
         self.boundary = Boundary()
         self._listener = listener or Listener()
-        lake = plugins.lake(project.lake.format).at(project.lake.path)
+        lake = _lake(project)
         self._pipeline = Pipeline(project, plugins.database(project.source), plugins.database(project.target), lake)
-        where = project.spark
-        self._engine = Engine(where.master, where.remote, where.options, spark, where.from_rows)
+        where, engine = project.spark, project.engine
+        place = Place(where.master, where.remote, where.options, engine.warm, engine.idle)
+        self._engine = engine_of(engine.name, place, spark)
 
     # The daily verbs
 
     def plan(self, *tables: str) -> Plan:
         """What `run` would do now. Reads catalogs, indexes and footers; starts no Spark and writes nothing."""
         with planning(self._pipeline) as planner:
-            return as_plan(planner.plan(self._chosen(tables)))
+            return as_plan(planner.plan(self._chosen(tables)), self._pipeline.lake.notes())
 
-    def run(self, *tables: str, reload: bool = False, check: bool = True) -> RunReport:
+    def run(self, *tables: str, reload: bool = False, resume: bool = False, check: bool = True) -> RunReport:
         """Bring the target in sync. Raises RunFailed when tables failed, unless `check` is off.
 
         With `reload` everything in scope is extracted and loaded again, and a ledger of another database is replaced.
+        With `resume` also tables are brought in sync that were restored to an earlier state.
         """
-        request = Request(reload_all=True) if reload else DAILY
+        request = Request(reload_all=True) if reload else Request(resume=True) if resume else DAILY
         report = sync(
             self._run(), self._chosen(tables), lambda table, state: request, disown=reload and self._is_foreign()
         )
@@ -157,6 +198,87 @@ class Tidegate:
             take_back(run, key, window)
         return self._checked(report, check)
 
+    # Single phases
+
+    def extract(self, *tables: str, values: Collection[object] | None = None, check: bool = True) -> RunReport:
+        """Extract into the lake what a run would extract, and load nothing. `values` limits it to these windows."""
+        return self._part(tables, Part(loads=False, windows=_texts(values)), "extract", check)
+
+    def load(self, *tables: str, values: Collection[object] | None = None, check: bool = True) -> RunReport:
+        """Load what the lake holds and the target does not, and extract nothing."""
+        return self._part(tables, Part(extracts=False, windows=_texts(values)), "load", check)
+
+    def _part(self, tables: Sequence[str], part: Part, verb: str, check: bool) -> RunReport:
+        return self._checked(sync(self._run(verb), self._chosen(tables), part=part), check)
+
+    def entries(self, table: str) -> dict[Value, str]:
+        """Return where the lake keeps the windows of a table, in their order: by window, a file or a folder."""
+        [key] = self._chosen([table])
+        with planning(self._pipeline) as planner:
+            result = planner.plan([key])[0]
+        if result.state is None:
+            assert isinstance(result, FailedTable)
+            raise result.problem
+        lake = self._pipeline.lake
+        return {window: lake.location(entry.id) for window, entry in sorted(result.state.lake.items())}
+
+    def dataframe(self, table: str, *, as_of: object = None, since: object = None) -> DataFrame:
+        """Return the rows of a table that the lake holds, as a Spark DataFrame. Starts Spark if none runs.
+
+        `as_of` is a time or a version: the rows that the lake had then. `since` leaves out those that it had then.
+        Iceberg and Delta lakes keep such a history."""
+        lake, lake_table = self._pipeline.lake, self._resolved(table).lake_table
+        if as_of is None and since is None:
+            return lake.dataframe(self._engine.session(), lake_table)
+        versions = lake.history(lake_table)
+        wanted = [None if one is None else self._version(table, versions, one).id for one in (as_of, since)]
+        return lake.dataframe_at(self._engine.session(), lake_table, wanted[0], wanted[1])
+
+    def lake_history(self, table: str) -> list[LakeVersion]:
+        """Return what happened to a table in the lake, oldest first: one version for each window that came or left."""
+        return self._pipeline.lake.history(self._resolved(table).lake_table)
+
+    def lake_health(self, *tables: str) -> dict[str, LakeHealth]:
+        """Return the state of the files of tables in the lake."""
+        lake = self._pipeline.lake
+        return {key: lake.health(self._resolved(key).lake_table) for key in self._chosen(tables)}
+
+    def export(self, table: str, kind: str = "iceberg", path: str | Path = "./warehouse") -> Exported:
+        """Write all rows that a table of the source has now into a lake, as one version. No target is touched."""
+        [key] = self._chosen([table])
+        return export(self._run("export"), key, plugins.lake(kind).at(Path(path).absolute()))
+
+    def restore_as_of(self, table: str, as_of: object, check: bool = True) -> RunReport:
+        """Bring the target of a table back to a time or a version of the lake, in one transaction. Until
+        `run(resume=True)` nothing of the table moves. Partition tables and static ones, in Iceberg and Delta lakes."""
+        [key] = self._chosen([table])
+        versions = self._pipeline.lake.history(self._resolved(table).lake_table)
+        version = self._version(table, versions, as_of)
+        return self._checked(restore_as_of(self._run("restore"), key, version), check)
+
+    def _resolved(self, table: str) -> SyncTable:
+        [key] = self._chosen([table])
+        with planning(self._pipeline) as planner:
+            result = planner.plan([key])[0]
+        if result.table is None:
+            assert isinstance(result, FailedTable)
+            raise result.problem
+        return result.table
+
+    def _version(self, table: str, versions: list[LakeVersion], wanted: object) -> LakeVersion:
+        try:
+            found = version_at(versions, wanted)
+        except ValueError:
+            found = None
+        if found is None:
+            first = f"it begins at {versions[0].at}" if versions else "there is none"
+            raise ConfigError(
+                f"{table}: the lake has no version at {wanted}; {first}.",
+                "Nothing was read.",
+                f"`tidegate lake history {table}` lists times and versions.",
+            )
+        return found
+
     # Now and then
 
     def adopt(self, *tables: str, check: bool = True) -> RunReport:
@@ -164,13 +286,35 @@ class Tidegate:
         report = adopt(self._run("adopt"), self._chosen(tables), foreign=self._is_foreign())
         return self._checked(report, check)
 
+    def restore(self, table: str, value: object) -> Restored:
+        """Bring back the rows of a partition value that the newest switch replaced."""
+        return restore(self._run("restore"), self._chosen([table])[0], str(value))
+
     def forget(self, table: str, value: object) -> Scope:
         """Take a value out of the scope; its rows and files stay. The scope from now on."""
         return forget(self._run("forget"), self._chosen([table])[0], str(value))
 
+    def watermark(self, table: str) -> VersionsStatus:
+        """How far a table is synced, which transactions hold the watermark, and which gaps are carried."""
+        return watermark_status(self._pipeline, self._chosen([table])[0])
+
+    def set_watermark(self, table: str, value: object | None, *, why: str, who: str | None = None) -> WatermarkSet:
+        """Set the watermark of an incremental table, or reset it with None: the next run reads from there on."""
+        text = None if value is None else str(value)
+        return set_watermark(self._run("watermark"), self._chosen([table])[0], text, who or whoami(), why)
+
     def clean(self, *, older_than_hours: float = HOURS_BEFORE_A_WORKSPACE_IS_DEAD, dry_run: bool = False) -> Cleaned:
-        """Sweep what dead runs left in the lake's workspace, and old reports."""
-        return clean(self._pipeline, older_than_hours=older_than_hours, dry_run=dry_run)
+        """Sweep what dead runs left in the lake's workspace, old reports, and snapshots beyond their retention."""
+        cleaned = clean(self._pipeline, older_than_hours=older_than_hours, dry_run=dry_run)
+        if self.snapshots is None:
+            return cleaned
+        return replace(cleaned, archives=self.snapshots.clean(dry_run=dry_run))
+
+    @property
+    def snapshots(self) -> Snapshots | None:
+        """Return the snapshots of `snapshots:` in the configuration; None without."""
+        settings = self.project.snapshots
+        return None if settings is None else Snapshots(settings)
 
     def status(self, *tables: str, count_all: bool = False) -> list[TableStatus]:
         """Where every value stands, and what is pending."""
@@ -197,6 +341,10 @@ class Tidegate:
             "target": [*map(target.render, writes), *_besides(target, writes=True)],
         }
 
+    def create_schema(self) -> list[str]:
+        """Create Tidegate's own tables in the target where they are missing; return the names of what was added."""
+        return create_schema(self._pipeline.target)
+
     def history(self, last: int = 20) -> list[dict[str, Any]]:
         """The reports of the newest runs, newest first."""
         with self._pipeline.target.connect("history", read_only=True) as session:
@@ -215,8 +363,52 @@ class Tidegate:
             "lake": self._pipeline.lake.place,
         }
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        facts = page_facts(places, __version__, now, self.status(count_all=True), self.history(50))
+        kept = [] if self.snapshots is None else self.snapshots.overview()
+        facts = page_facts(places, __version__, now, self.status(count_all=True), self.history(50), kept)
         return write(without_secrets(facts, project.redactor().redact), Path(path))
+
+    def use_spark_of(self, other: Tidegate) -> Tidegate:
+        """Share the Spark of another project: one start for both. Whoever started it closes it."""
+        self._engine = other._engine
+        return self
+
+    def proposal(self, table: str) -> Proposal | None:
+        """Return what `init` proposes for a table of the source; None when there is no such table."""
+        source = self._pipeline.source
+        wanted = TableName.parse(table).within(source.default_schema)
+        with source.connect("init", read_only=True) as session:
+            found = propose(source, session, [str(wanted)])
+        return next((proposal for proposal in found if str(proposal.table).lower() == str(wanted).lower()), None)
+
+    def distinct_values(self, side: str, table: str, column: str) -> list[Value]:
+        """Return the values of a column of the `source` or the `target`, in order; none when there is no such table."""
+        return distinct_values(self._side(side), TableName.parse(table), column)
+
+    def schema(self, side: str, table: str) -> TableSchema | None:
+        """Return a table of the `source` or the `target` as its catalog describes it."""
+        database = self._side(side)
+        name = TableName.parse(table).within(database.default_schema)
+        with database.connect("inspect", read_only=True) as session:
+            return session.table_schemas([name]).get(name)
+
+    def native_partitions(self, table: str, side: str = "target") -> PartitionLayout | None:
+        """Return how the server partitions a table of the project; None if it does not."""
+        return layout_of(self._pipeline, self._chosen([table])[0], side)
+
+    def orphaned_stages(self, pattern: str = "*") -> list[str]:
+        """Return staging tables of the target that no live run owns."""
+        return [str(name) for name in orphans(self._pipeline, pattern)]
+
+    def drop_orphaned_stages(self, pattern: str = "*") -> list[str]:
+        """Drop staging tables of the target that no live run owns, and return their names."""
+        return [str(name) for name in drop_orphans(self._pipeline, pattern)]
+
+    def drop_stage(self, name: str) -> None:
+        """Drop one staging table. Raises MissingObject for any other table: users' tables are never dropped."""
+        drop_staging_table(self._pipeline, TableName.parse(name))
+
+    def _side(self, side: str) -> Database:
+        return {"source": self._pipeline.source, "target": self._pipeline.target}[side]
 
     def table(self, name: str) -> TableSync:
         """One table of the project."""
@@ -265,7 +457,7 @@ class Tidegate:
         return chosen if patterns else known
 
     def _checked(self, report: RunReport, check: bool) -> RunReport:
-        if check and report.exit_code:
+        if check and report.exit_code == 1:
             failed = "; ".join(f"{table}: {problem.splitlines()[0]}" for table, problem in report.failures[:3])
             problem = RunFailed(
                 f"{report.verb} {report.run}: {len(report.failures)} of its tables failed ({failed}).",
@@ -275,6 +467,21 @@ class Tidegate:
             problem.report = report
             raise problem
         return report
+
+
+def lake_table(kind: str, place: str | Path, name: str) -> OpenTable:
+    """Return a table of a lake by its name, whoever made it, without a project."""
+    return plugins.lake(kind).at(Path(place).absolute()).opened(TableName.parse(name))
+
+
+def _lake(project: Project) -> Lake:
+    """Return the lake in its folder or bucket."""
+    found, place = plugins.lake(project.lake.format), project.lake.path
+    return found.at(place) if isinstance(place, Path) else found.at_bucket(place, project.lake.store)
+
+
+def _texts(values: Collection[object] | None) -> frozenset[str] | None:
+    return None if values is None else frozenset(map(str, values))
 
 
 def _besides(database: Database, *, writes: bool) -> list[str]:
@@ -287,11 +494,15 @@ class TableSync:
     def __init__(self, project: Tidegate, name: str) -> None:
         self._project, self.name = project, name
 
+    @property
+    def project(self) -> Tidegate:
+        return self._project
+
     def plan(self) -> Plan:
         return self._project.plan(self.name)
 
-    def run(self, *, reload: bool = False, check: bool = True) -> RunReport:
-        return self._project.run(self.name, reload=reload, check=check)
+    def run(self, *, reload: bool = False, resume: bool = False, check: bool = True) -> RunReport:
+        return self._project.run(self.name, reload=reload, resume=resume, check=check)
 
     def verify(self, *, deep: bool = False) -> RunReport:
         return self._project.verify(self.name, deep=deep)
@@ -313,6 +524,14 @@ class TableSync:
 
     def describe(self) -> dict[str, list[Section]]:
         return self._project.describe(self.name)
+
+    def restore(self, value: object) -> Restored:
+        return self._project.restore(self.name, value)
+
+    @property
+    def partitions(self) -> Partitions:
+        """The native partitions of the table in the target: their layout, stages and switches by hand."""
+        return Partitions(self._project._run("switch"), self.name)
 
     def status(self, *, count_all: bool = False) -> TableStatus:
         return self._project.status(self.name, count_all=count_all)[0]

@@ -37,8 +37,12 @@ class PluginInfo:
 
 def database(connection: Connection) -> Database:
     """Return the database of this kind, at this place. Nothing is connected yet."""
-    found: type[Database] = _class("databases", connection.kind)
-    return found(connection)
+    return database_class(connection.kind)(connection)
+
+
+def database_class(kind: str) -> type[Database]:
+    found: type[Database] = _class("databases", kind)
+    return found
 
 
 def change(name: str) -> type[Change]:
@@ -90,11 +94,25 @@ def _class(folder: str, name: str) -> Any:
         return _class_of_module(folder, name)
     for entry in _entry_points(folder):
         if entry.name == name:
-            return entry.load()
+            return _checked(folder, entry)
     raise Unsupported(
         f"`{name}` is not among the {folder} that are installed here.",
         "Nothing was read.",
         f"Installed: {', '.join(names(folder))}.",
+    )
+
+
+def _checked(folder: str, entry: EntryPoint) -> Any:
+    """Return the class of an entry point. Raises Unsupported for anything else: it would fail later, and in riddles."""
+    found, base = entry.load(), FOLDERS[folder]
+    if isinstance(found, type) and issubclass(found, base) and not getattr(found, "__abstractmethods__", None):
+        return found
+    missing = ", ".join(sorted(getattr(found, "__abstractmethods__", ())))
+    raise Unsupported(
+        f"The plug-in `{entry.name}` ({entry.value}) is no {base.__name__}"
+        + (f": it lacks {missing}." if missing else ": its entry point must name a class of that interface."),
+        "Nothing was read.",
+        "Correct the package that brings it, or uninstall it.",
     )
 
 

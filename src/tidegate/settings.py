@@ -1,4 +1,4 @@
-"""Types of settings (counts, sizes, durations, names), and the base of every group of settings."""
+"""Types of settings (counts, sizes, durations), the base of every group of settings, and what every table has."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Annotated, Any, ClassVar, get_args
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, model_validator
 from pydantic_core import PydanticCustomError
@@ -16,15 +16,23 @@ from tidegate.model.names import TableName
 KIB, MIB, GIB = 2**10, 2**20, 2**30
 BATCH_ROWS = 10_000
 BATCH_BYTES = 16 * MIB
+SPLIT_ROWS = 500_000
 _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": KIB, "mib": MIB, "gib": GIB}
 
 _SPANS = {"": 1, "second": 1, "minute": 60, "hour": 3600, "day": 86_400}
+_SHORT_SPANS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400}
 
 
 def wrong(words: str, remedy: str = "Correct the value.", unsupported: bool = False) -> PydanticCustomError:
     """Return the error of a wrong setting. `words` follow its name in the message, and must contain no secret."""
     kind = "unsupported" if unsupported else "refused"
     return PydanticCustomError(kind, "{words}", {"words": words, "remedy": remedy})
+
+
+def _required(value: Any) -> Any:
+    if value is None:
+        raise wrong("must be a whole number or `all`")
+    return value
 
 
 def _whole_number(value: Any) -> Any:
@@ -35,11 +43,13 @@ def _whole_number(value: Any) -> Any:
 
 
 def _duration(value: Any) -> Any:
-    """Return seconds, from a number or from `90 seconds`, `10 minutes`, `2 hours`, `1 day`."""
+    """Return seconds, from a number or from `90 seconds`, `10 minutes`, `30m`, `2 hours`, `1 day`."""
     match = re.fullmatch(r"([0-9]+)\s*([a-z]*)", str(value).strip().lower())
-    if isinstance(value, bool) or match is None or match[2].removesuffix("s") not in _SPANS:
+    unit = match[2] if match else ""
+    span = _SHORT_SPANS.get(unit) or _SPANS.get(unit.removesuffix("s"))
+    if isinstance(value, bool) or match is None or span is None:
         raise wrong("must be a number of seconds, or a time such as 10 minutes")
-    return int(match[1]) * _SPANS[match[2].removesuffix("s")]
+    return int(match[1]) * span
 
 
 def _share(value: Any) -> Any:
@@ -69,6 +79,10 @@ def _text_of_scalar(value: Any) -> Any:
     raise wrong("must be a number, a date or a text")
 
 
+def _one_or_more(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
 def text_of_option(value: Any) -> Any:
     """Return `true` for True and a number as its text, as Spark options are written."""
     match value:
@@ -94,12 +108,15 @@ def _table_name(value: Any) -> TableName:
 Text = Annotated[str, Field(min_length=1)]
 ScalarText = Annotated[str, BeforeValidator(_text_of_scalar)]
 Count = Annotated[int, BeforeValidator(_whole_number), Field(ge=1)]
+CountOrAll = Annotated[Count | None, BeforeValidator(lambda value: None if value == "all" else _required(value))]
+"""A number, or `all`, which is None here."""
 CountFromZero = Annotated[int, BeforeValidator(_whole_number), Field(ge=0)]
 Size = Annotated[int, BeforeValidator(_size), Field(ge=1)]
 Duration = Annotated[int, BeforeValidator(_duration), Field(ge=0)]
 Share = Annotated[float, BeforeValidator(_share), Field(ge=0, le=1, allow_inf_nan=False)]
 Name = Annotated[TableName, PlainValidator(_table_name)]
 Columns = Annotated[tuple[Text, ...], Field(min_length=1)]
+Names = Annotated[tuple[Text, ...], BeforeValidator(_one_or_more), Field(min_length=1)]
 
 
 class Settings(BaseModel):
@@ -123,3 +140,57 @@ class Settings(BaseModel):
         fields = {field.alias or name: field.annotation for name, field in cls.model_fields.items()}
         droppable = {name for name, kind in fields.items() if type(None) not in get_args(kind)}
         return {key: value for key, value in given.items() if value is not None or key not in droppable}
+
+
+class Retain(Settings):
+    """How much is kept. All, when it is left out."""
+
+    target: Count | None = None
+    """How many of the newest values the target keeps; older ones are removed by plan. Partition tables only."""
+    lake: Count | None = None
+    """How many of the newest entries of a table the lake keeps."""
+
+
+class TableSettings(Settings):
+    """What every table has."""
+
+    filled_in: ClassVar[frozenset[str]] = frozenset({"name"})
+
+    name: Text
+    kind: Text
+    """A preset of a change and a load: `partition`, `scd2`, `static` or `incremental`."""
+    changes: Text | None = None
+    """How the table knows what moved, instead of the kind's own change."""
+    load: Text | None = None
+    """How rows are applied to the target, instead of the kind's own load."""
+    check: Names | None = None
+    """How `verify` compares both sides, instead of the check of the load: one name, or a list of them."""
+    source_table: Name
+    """Its name in the source, when it is not the key; `schema.table` where it is outside of the default schema."""
+    target_table: Name
+    """Its name in the target, likewise."""
+    lake_table: Name | None = None
+    """Its name in the lake, when it is not that of the source."""
+    on_target_change: Literal["report", "restore", "keep"] = "report"
+    """What happens to rows that somebody changed or added in the target: `report`, `restore` or `keep`."""
+    retain: Retain = Retain()
+    """How many values target and lake keep. All, when it is left out."""
+    max_apply_rows: Count | None = None
+    """How many rows one transaction may bring to the target. A plan that needs more is refused."""
+    columns: Mapping[str, Literal["text"]] = {}
+    """Columns that are kept as exact text: `{amount: text}`."""
+    batch_rows: Count = BATCH_ROWS
+    """Rows of one Arrow batch, at most."""
+    batch_bytes: Size = BATCH_BYTES
+    """Bytes of one Arrow batch, at most."""
+    split_rows: Count = SPLIT_ROWS
+    """Rows that one task reads: a window of twice as many or more is divided among several tasks."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named_like_the_key(cls, given: Any) -> Any:
+        if not isinstance(given, Mapping):
+            return given
+        key = given.get("name")
+        tables = {side: given.get(side) or key for side in ("source_table", "target_table")}
+        return {**given, **tables}

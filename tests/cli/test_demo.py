@@ -68,7 +68,15 @@ class TestTheStory:
 
     def test_says_that_spark_moved_the_rows_of_the_first_run(self, story):
         chapter = story.stdout.partition("3  The first run")[2].partition("4  The same again")[0]
-        assert re.search(r"\n +[0-9.]+ s from start to exit, rows moved by Spark \(local\[\*\]\)\n", chapter)
+        assert re.search(r"\n +[0-9.]+ s from start to exit, rows moved by Spark \(warm engine\)\n", chapter)
+
+    def test_stops_the_warm_engine(self, story, folder):
+        """The demo has an engine of its own. Others of the user are not touched."""
+        chapter = story.stdout.partition("3  The first run")[2].partition("4  The same again")[0]
+        assert "$ tidegate engine start" in chapter
+        [log] = folder.glob(".engine/*/log")
+        assert log.read_text().splitlines()[-1].endswith(" stopped")
+        assert list(folder.glob(".engine/*/engine.json")) == []
 
     def test_the_run_is_killed_before_its_end(self, story):
         chapter = story.stdout.partition("7  A run is killed half-way")[2]

@@ -17,9 +17,9 @@ from kit.processes import wait_until
 from tidegate.config.urls import parse_connection
 from tidegate.errors import DatabaseError, DuplicateKey, OutcomeUnknown, Transient, Unreachable
 from tidegate.interfaces import BatchSize, Database, ReadRequest, Session
+from tidegate.interfaces.worker import SessionCache
 from tidegate.model.names import TableName
 from tidegate.plugins import database as database_at
-from tidegate.spark.worker import SessionCache
 from tidegate.sql.text import Literal, Name, sql
 
 pytestmark = [pytest.mark.postgres, pytest.mark.mysql]

@@ -24,9 +24,10 @@ from pydantic.fields import FieldInfo
 from conformance.types_page import from_sqlserver_sections
 from tidegate import errors, plugins
 from tidegate.cli.main import main
-from tidegate.config import load_project, project
+from tidegate.config import engine, load_project, project
 from tidegate.config.kinds import KINDS, Preset
-from tidegate.config.tables import TableSettings, table_model
+from tidegate.config.snapshots import SnapshotSettings
+from tidegate.config.tables import table_model
 from tidegate.databases.sqlserver import types
 from tidegate.interfaces.change import Change
 from tidegate.interfaces.check import Check
@@ -35,7 +36,7 @@ from tidegate.interfaces.lake import Lake, PartWriter
 from tidegate.interfaces.load import Load
 from tidegate.model.connection import Connection
 from tidegate.plugins import database, installed
-from tidegate.settings import Settings
+from tidegate.settings import Settings, TableSettings
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -48,6 +49,8 @@ def commands() -> Iterator[tuple[str, click.Command]]:
         command = main.get_command(context, name)
         assert command is not None
         yield name, command
+        if isinstance(command, click.Group):
+            yield from ((f"{name} {inner}", each) for inner, each in command.commands.items())
 
 
 def cli_page() -> str:
@@ -75,24 +78,27 @@ def sections() -> list[Section]:
     return [
         Section("Every table", [("", TableSettings)]),
         *kinds,
-        *(Section(f"`load: {name}`", [("", plugins.load(name).Settings)]) for name in _other_loads()),
+        *(Section(f"`changes: {name}`", [("", plugins.change(name).Settings)]) for name in _others("changes")),
+        *(Section(f"`load: {name}`", [("", plugins.load(name).Settings)]) for name in _others("loads")),
         Section("`values:`", [("", _nested("values"))]),
         Section("`retain:`", [("", _nested("retain"))]),
         Section("The project", [("", project.Project)]),
         Section("`lake:`", [("", project.Lake)]),
-        Section("`spark:`", [("", project.SparkSettings)]),
+        Section("`engine:`", [("", engine.EngineSettings)]),
+        Section("`spark:`", [("", engine.SparkSettings)]),
+        Section("`snapshots:`", [("", SnapshotSettings)]),
     ]
 
 
 def _parts_of(preset: Preset) -> list[tuple[str, type[Settings]]]:
     change, load = plugins.change(preset.change), plugins.load(preset.load)
-    return [(f"`changes: {change.name}`", change.Settings), (f"`load: {load.name}`", load.Settings)]
+    return [(f"`changes: {change.name}`", change.Settings), (f"`load: {load.name}`", load.settings_for(change))]
 
 
-def _other_loads() -> list[str]:
-    """Return the built-in loads that no kind uses by itself."""
-    built_in = {plugin.kind for plugin in installed() if (plugin.folder, plugin.origin) == ("loads", "built in")}
-    return sorted(built_in - {preset.load for preset in KINDS.values()})
+def _others(folder: str) -> list[str]:
+    """Return the built-in changes or loads that no kind uses by itself."""
+    built_in = {plugin.kind for plugin in installed() if (plugin.folder, plugin.origin) == (folder, "built in")}
+    return sorted(built_in - {name for preset in KINDS.values() for name in (preset.change, preset.load)})
 
 
 def _nested(name: str) -> type[Settings]:
@@ -129,10 +135,11 @@ def _group(title: str, model: type[Settings]) -> str:
 
 
 def _meanings(model: type[Settings]) -> dict[str, str]:
-    """Return what stands below each setting in the class."""
+    """Return what stands below each setting in the class; a group that extends another has its settings first."""
+    base = model.__base__
+    found = _meanings(base) if base not in (None, Settings) and issubclass(base, Settings) else {}
     [written] = ast.parse(textwrap.dedent(inspect.getsource(model))).body
     assert isinstance(written, ast.ClassDef)
-    found = {}
     for node, following in pairwise(written.body):
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and isinstance(following, ast.Expr):
             assert isinstance(following.value, ast.Constant)

@@ -14,8 +14,9 @@ from tidegate.hashing.rows import receipt_of
 from tidegate.history.version_task import VersionTask
 from tidegate.interfaces import ReadRequest, Session
 from tidegate.interfaces.load import Loaded, LoadTask
+from tidegate.loads._merge_whole import merge_whole_table
+from tidegate.loads._merge_writes import MergeTask
 from tidegate.loads._timeline import apply_versions
-from tidegate.loads.merge import MergeTask, merge
 from tidegate.model.columns import TableSchema
 from tidegate.model.names import TableName
 from tidegate.model.receipt import Receipt
@@ -56,7 +57,7 @@ class Loads:
         """Make the target equal to the source by this key, with deletes."""
         task, batches = self._task(table)
         merging = MergeTask(**vars(task), keys=(key,), deletes=True)
-        return merge(self._writing, merging, OnePage(), lambda: iter(batches), self._receipt_of)
+        return merge_whole_table(self._writing, merging, OnePage(), lambda: iter(batches), self._receipt_of)
 
     def versions(self, table: str, key: str, cursor: str, flag: str) -> Loaded:
         task, batches = self._task(table)

@@ -18,15 +18,31 @@ class OneProcess:
         self.conf = {"spark.master": master}
 
     def range(self, start: int, end: int, step: int, tasks: int) -> OneProcess:
-        made = copy(self)  # several jobs run at a time
-        made._numbers = pa.record_batch({"id": pa.array(range(start, end, step), pa.int64())})
-        return made
+        numbers = pa.array(range(start, end, step), pa.int64())
+        partitions = [[pa.record_batch({"id": numbers.slice(number, 1)})] for number in range(len(numbers))]
+        return self._with(partitions)
 
     def mapInArrow(self, work: Work, schema: str) -> OneProcess:
         from pyspark import cloudpickle
 
-        self._work = cloudpickle.loads(cloudpickle.dumps(work))
-        return self
+        sent = cloudpickle.dumps(work)
+        return self._with([list(cloudpickle.loads(sent)(iter(partition))) for partition in self._partitions])
+
+    def __getitem__(self, name: str) -> str:
+        return name
+
+    def repartitionById(self, count: int, column: str) -> OneProcess:
+        rows = [row for partition in self._partitions for batch in partition for row in _rows(batch)]
+        return self._with([[row for row in rows if row.column(column)[0].as_py() == number] for number in range(count)])
 
     def collect(self) -> list[dict[str, Any]]:
-        return [row for batch in self._work(iter([self._numbers])) for row in batch.to_pylist()]
+        return [row for partition in self._partitions for batch in partition for row in batch.to_pylist()]
+
+    def _with(self, partitions: list[list[pa.RecordBatch]]) -> OneProcess:
+        made = copy(self)  # several jobs run at a time
+        made._partitions = partitions
+        return made
+
+
+def _rows(batch: pa.RecordBatch) -> list[pa.RecordBatch]:
+    return [batch.slice(number, 1) for number in range(batch.num_rows)]

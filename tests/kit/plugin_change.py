@@ -19,7 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from tidegate.errors import ConfigError, ForeignTarget
+from tidegate.errors import ConfigError
 from tidegate.interfaces.change import Change, ChangeColumns, Extraction, LoadNeeds, Sessions
 from tidegate.interfaces.database import ReadRequest, Session
 from tidegate.interfaces.lake import LakeTable, Layout
@@ -135,7 +135,6 @@ class RowCount(Change):
     # Plan: decide from the state alone
 
     def plan(self, state: TableState, request: Request) -> tuple[Scope, list[Step]]:
-        self._refuse_unknown_rows(state, request)
         is_asked = request.reload_all or WHOLE_TABLE in (request.reload or ())
         why = RELOAD if is_asked else self._why_extract(state)
         rows = state.source[WHOLE_TABLE].rows
@@ -144,17 +143,6 @@ class RowCount(Change):
         if load is not None:
             steps.append(load)
         return Scope(WHOLE_TABLE), [*steps, *self._removals(state, request, extracts=bool(why))]
-
-    def _refuse_unknown_rows(self, state: TableState, request: Request) -> None:
-        """Raise ForeignTarget for rows that were in the target before Tidegate came."""
-        is_known = state.is_ours or not state.target.get(WHOLE_TABLE)
-        if is_known or request.reload_all or self.settings.on_target_change == "restore":
-            return
-        raise ForeignTarget(
-            f"The target holds {state.target[WHOLE_TABLE]:,} rows that no ledger knows.",
-            "Nothing was written.",
-            "`tidegate adopt` takes them over; `tidegate run --reload` loads the table over them.",
-        )
 
     def _why_extract(self, state: TableState) -> str:
         """Return why the table must be extracted; an empty text when the newest lake entry is good."""

@@ -5,7 +5,8 @@ A package installs it with an entry point in `pyproject.toml`:
     [project.entry-points."tidegate.checks"]
     at_least = "plugin_check:AtLeast"
 
-A load names it in its property `check`. `plugin_load.py` does so: a log of appended rows only grows.
+A load names it in its property `check`: `plugin_load.py` does so, since a log of appended rows only grows. Any other
+table can ask for it with `check: at_least`, or `check: [receipt, at_least]`.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from dataclasses import dataclass
 
 from tidegate.interfaces.check import Check, Sides
 from tidegate.interfaces.database import Database, ReadRequest, Session
+from tidegate.interfaces.worker import Worker
 from tidegate.model.report import Finding
 from tidegate.model.values import Value
-from tidegate.spark.worker import Worker
 from tidegate.sql.text import Count, Name, sql
 from tidegate.tables.planned import PlannedTable
 

@@ -90,7 +90,7 @@ class ArrowFiles(Lake):
         etag = self._etag(entry_id)
         try:
             facts = self._facts(entry_id)
-            if not self._arrow_file(entry_id, facts, ROWS).exists():
+            if not all(path.exists() for path in self._arrow_files(entry_id, facts, ROWS)):
                 return LakeEntry(entry_id, etag, broken="its Arrow file is missing")
         except (OSError, ValueError, KeyError) as problem:
             return LakeEntry(entry_id, etag, broken=f"its JSON file cannot be read: {problem}")
@@ -132,8 +132,8 @@ class ArrowFiles(Lake):
         facts: dict[str, Any] = json.loads((self.root / entry_id).read_text())
         return facts
 
-    def _arrow_file(self, entry_id: str, facts: dict[str, Any], role: str) -> Path:
-        return (self.root / entry_id).with_name(facts["files"][role])
+    def _arrow_files(self, entry_id: str, facts: dict[str, Any], role: str) -> list[Path]:
+        return [(self.root / entry_id).with_name(name) for name in facts["files"][role]]
 
     def _etag(self, entry_id: str) -> str:
         """Return size and time of the JSON file, which is written again with every commit."""
@@ -151,11 +151,11 @@ class ArrowFiles(Lake):
         import pyarrow as pa
 
         try:
-            path = self._arrow_file(entry_id, self._facts(entry_id), role)
-            with pa.OSFile(str(path)) as file, pa.ipc.open_file(file) as reader:
-                for number in range(reader.num_record_batches):
-                    rows = reader.get_batch(number)
-                    yield from _within(rows if columns is None else rows.select(list(columns)), batch)
+            for path in self._arrow_files(entry_id, self._facts(entry_id), role):
+                with pa.OSFile(str(path)) as file, pa.ipc.open_file(file) as reader:
+                    for number in range(reader.num_record_batches):
+                        rows = reader.get_batch(number)
+                        yield from _within(rows if columns is None else rows.select(list(columns)), batch)
         except (pa.ArrowException, OSError, ValueError, KeyError) as problem:
             raise LakeError(
                 f"{self.root / entry_id} cannot be read: {problem}.",
@@ -202,25 +202,32 @@ class ArrowFiles(Lake):
         return ArrowWriter(self.root, f"parts/{run}/{_escaped(name)}.{role}", schema, role)
 
     def commit(
-        self, table: LakeTable, window: str, parts: Sequence[Part], replaces: str = ""
+        self,
+        table: LakeTable,
+        window: str,
+        parts: Sequence[Part],
+        replaces: str = "",
+        facts: EntryFacts | None = None,
     ) -> tuple[LakeEntry, bool]:
-        [rows] = [part for part in parts if part.role == ROWS]
+        rows = [part for part in parts if part.role == ROWS]
         with self._lock():
-            if not (self.root / rows.id).exists():
-                return self._committed_before(table, rows), True
+            if not (self.root / rows[0].id).exists():
+                return self._committed_before(table, rows[0]), True
             place = self._place(table, window)
-            there, ours = self._etag(place), self._facts(rows.id)
+            there, ours = self._etag(place), self._facts(rows[0].id) if facts is None else _as_json(facts)
             if there not in ("", replaces) and self._is_newer(place, ours["read_at"]):
                 return self.entry(table, place), False
-            files = {part.role: self._publish(part, place) for part in parts}
-            _write(self.root / place, json.dumps({**ours, "files": files, "part": rows.id}))
-            (self.root / rows.id).unlink()
-            self._delete_arrow_files(place, besides=files.values())
+            files: dict[str, list[str]] = {}
+            for part in parts:
+                files.setdefault(part.role, []).append(self._publish(part, place))
+            _write(self.root / place, json.dumps({**ours, "files": files, "part": rows[0].id}))
+            (self.root / rows[0].id).unlink()
+            self._delete_arrow_files(place, besides=[name for names in files.values() for name in names])
             return self.entry(table, place), True
 
     def _publish(self, part: Part, place: str) -> str:
         """Move the Arrow file of a part beside its entry's JSON file, under a name that nothing else has."""
-        written = self._arrow_file(part.id, self._facts(part.id), part.role)
+        [written] = self._arrow_files(part.id, self._facts(part.id), part.role)
         ending = ".arrow" if part.role == ROWS else f".{part.role}.arrow"
         name = f"{Path(place).stem}~{uuid.uuid4().hex}{ending}"
         (self.root / place).parent.mkdir(parents=True, exist_ok=True)
@@ -324,7 +331,7 @@ class ArrowWriter(PartWriter):
         self._writer.close()
         self._file.close()
         _sync(self._path)
-        told = {**asdict(facts), "token": facts.token.to_dict(), "files": {self._role: self._path.name}}
+        told = {**_as_json(facts), "files": {self._role: [self._path.name]}}
         _write(self._root / f"{self._stem}.json", json.dumps(told))
         return Part(f"{self._stem}.json", self._role, facts.rows, self._path.stat().st_size)
 
@@ -333,6 +340,10 @@ class ArrowWriter(PartWriter):
             with suppress(Exception):
                 opened.close()
         self._path.unlink(missing_ok=True)
+
+
+def _as_json(facts: EntryFacts) -> dict[str, Any]:
+    return {**asdict(facts), "token": facts.token.to_dict()}
 
 
 def _as_known(entry_id: str, etag: str, known: LedgerEntry | None) -> LakeEntry | None:

@@ -151,6 +151,7 @@ except TidegateError as problem:
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_session_prints_nothing_and_restores_env():
     """A session prints nothing, even when a task fails, and leaves the environment variables as they were."""
     script = """

@@ -11,18 +11,23 @@ import pyarrow as pa
 
 from sql.recorders import Rows
 from tidegate.errors import Locked, TidegateError, Transient, ValueProblem
+from tidegate.frames.queries import index_on
 from tidegate.interfaces import ReadRequest, Session
-from tidegate.model.columns import Column
+from tidegate.interfaces.splits import Divisible
+from tidegate.model.columns import Column, TableSchema
+from tidegate.model.cursors import Cursor
 from tidegate.model.names import TableName
+from tidegate.model.records import Gap, LoadMetrics, Watermark
 from tidegate.model.scope import Scope
 from tidegate.model.state import LedgerEntry
 from tidegate.model.tokens import PartitionToken
 from tidegate.model.types import Type
 from tidegate.model.values import Value, ValueKind
-from tidegate.sql import contents, cursors, partitions, staged
-from tidegate.sql.text import Sql, raw
-from tidegate.state import lock
+from tidegate.sql import contents, cursors, partitions, staged, watermarks
+from tidegate.sql.text import Sql, raw, sql
+from tidegate.state import lock, own_tables
 from tidegate.state.ledger import Ledger
+from tidegate.state.records import Records
 
 
 @dataclass(frozen=True)
@@ -93,6 +98,43 @@ ENTRY = LedgerEntry(
 
 
 # Helpers for the tables below
+
+
+def cursors_of(session: Session) -> list[Cursor]:
+    """Return a cursor of one column, and two of several columns."""
+    columns = own(session, column("a", Type("timestamp", 6)), column("b", Type("timestamp", 6)))
+    return [Cursor(columns[:1]), Cursor(columns, "coalesce"), Cursor(columns, "greatest")]
+
+
+def watermark_bounds(session: Session) -> None:
+    [number] = own(session, LOAD_ID)
+    for cursor in cursors_of(session):
+        session.query(watermarks.bounds(ODD, cursor, NOON, NOON, session.database.open_transactions(ODD)))
+    session.query(watermarks.bounds(ODD, cursors_of(session)[0], None, None, None))
+    for low in (None, DAY):
+        session.query(watermarks.first_missing_number(ODD, number, low))
+
+
+def watermark_of_transactions(session: Session) -> None:
+    counter = session.database.change_counter(TableSchema(ODD, ()))
+    assert counter is not None
+    clock = session.database.clock_query(counter)
+    assert clock is not None
+    session.query(clock)
+    session.query(watermarks.bounds(ODD, Cursor((counter,), is_extracted=False), DAY, DAY, None))
+
+
+def watermark_rows(session: Session) -> None:
+    for cursor in cursors_of(session):
+        for rows in (
+            watermarks.between(cursor, NOON, NOON),
+            watermarks.between(cursor, NOON, None, with_missing=True),
+            watermarks.between(cursor, None, None),
+            watermarks.later_than(cursor, NOON),
+        ):
+            session.query(cursors.count_where(ODD, rows))
+        session.query(watermarks.count_missing(ODD, cursor))
+        session.query(watermarks.examples_of_missing(ODD, cursor, own(session, COBID, NOTE), 5))
 
 
 def own(session: Session, *columns: Column) -> tuple[Column, ...]:
@@ -183,6 +225,28 @@ def keep_own_columns(session: Session) -> None:
         session.execute(staged.update_from_stage(ODD, stage, [cobid], [note, code]))
 
 
+def splits(session: Session, *columns: Column, rows: Sql | None = None, fixed: str = "") -> None:
+    """Divide a table with a key of these columns into three parts, and read them."""
+    chosen = own(session, *columns)
+    key = tuple(one.name for one in chosen)
+    schema = TableSchema(ODD, chosen, primary_key=key)
+    window = Divisible(ReadRequest(ODD, chosen, rows), schema, 900_000, (fixed,) if fixed else ())
+    for request in session.split(window, 3):
+        for _ in session.read(request):
+            raise AssertionError("there are no rows")
+
+
+def mark(session: Session) -> None:
+    columns = own(session, COBID, NOTE)
+    rows = partitions.has_value(columns[0], DAY)
+    session.change_mark(Divisible(ReadRequest(ODD, columns, rows), TableSchema(ODD, columns), 900_000))
+
+
+# One answer for every question of a split: where the rows lie, or the next boundary.
+HEAPS: Rows = [("p", "", 0, -1), ("r", "heap", 120_000, 1_000_000), ("r", "heap", 80_000, 900_000)]
+PLACES: Rows = [(0, 300), (1, 300), (7, 300)]
+BOUNDARIES: dict[str, Rows] = {"pg_relation_size": HEAPS, "AS place": PLACES, "OFFSET": [("7",)]}
+
 MOMENT, TRUTH = column("changed at", Type("timestamp", 3), nullable=False), column("is latest", Type("bool"))
 NOON = Value.of("2024-01-31 12:00:00.125", ValueKind.TIMESTAMP)
 EVE = Value.of("2024-01-30 12:00:00", ValueKind.TIMESTAMP)
@@ -200,6 +264,9 @@ def windows(session: Session) -> None:
     moment, truth = own(session, MOMENT, TRUTH)
     latest = cursors.is_current(truth, "1")
     for rows in (
+        cursors.is_missing(moment),
+        cursors.is_after_pair(moment, truth, NOON, Value.of("1", ValueKind.INTEGER), inclusive=False),
+        cursors.is_after_pair(moment, truth, NOON, Value.of("1", ValueKind.INTEGER), inclusive=True),
         cursors.between(moment, NOON, NOON),
         cursors.between(moment, NOON, NOON, latest),
         cursors.between(moment, None, NOON, latest),
@@ -208,6 +275,23 @@ def windows(session: Session) -> None:
         cursors.is_greater(moment, NOON),
     ):
         session.query(cursors.count_where(ODD, rows))
+
+
+def records(session: Session) -> None:
+    """Every statement on the own tables, once."""
+    kept = Records(session)
+    kept.set_watermark(Watermark("it's", "orders", "updated_at", "2024-01-31 10:00:00.5", updated_by="somebody"))
+    kept.watermark("it's", "orders", "updated_at")
+    kept.watermarks("it's", "orders")
+    kept.record_load(LoadMetrics("l-1", finished_at="now"))
+    kept.load("l-1")
+    kept.loads("it's", "orders", 20)
+    kept.loads()
+    kept.record_gaps("it's", "orders", "id", {"g-1": Gap("sequence", "3", "4", 2)})
+    kept.record_gaps("it's", "orders", "id", {})
+    kept.settings("it's", "orders")
+    kept.all_settings("it's")
+    kept.set_settings("it's", "orders", {"table": "orders"})
 
 
 SHARED: dict[str, Statement] = {
@@ -243,6 +327,20 @@ SHARED: dict[str, Statement] = {
     "read_every_type": Statement(lambda session: read(session, *own(session, *EVERY_TYPE))),
     "read_every_type_as_text": Statement(lambda session: read(session, *own(session, *EVERY_TYPE), as_text=True)),
     "write_rows": Statement(lambda session: write(session, *own(session, COBID, NOTE, BYTES))),
+    # A large window, in three parts
+    "split_table": Statement(lambda session: splits(session, COBID), answers=BOUNDARIES),
+    "split_table_by_nullable_text": Statement(lambda session: splits(session, NOTE), answers=BOUNDARIES),
+    "split_value": Statement(
+        lambda session: splits(
+            session,
+            COBID,
+            CODE,
+            rows=partitions.has_value(*own(session, COBID), value=DAY),
+            fixed=COBID.name,
+        ),
+        answers=BOUNDARIES,
+    ),
+    "split_change_mark": Statement(mark, answers={"SELECT": [("a", 1)]}),
     # Values of a partition column
     "partition_values_by_index": Statement(lambda session: values(session, *own(session, COBID), indexed=True)),
     "partition_values_by_scan": Statement(lambda session: values(session, *own(session, COBID), indexed=False)),
@@ -266,6 +364,11 @@ SHARED: dict[str, Statement] = {
     "stage_own_columns": Statement(keep_own_columns),
     # Cursors
     "mark_clock": Statement(clocks),
+    "watermark_bounds": Statement(watermark_bounds),
+    "watermark_rows": Statement(watermark_rows),
+    "open_transactions": Statement(
+        lambda session: session.query(sql("SELECT ({seen})", seen=session.database.open_transactions(ODD) or raw("0")))
+    ),
     "mark_newest": Statement(
         lambda session: [
             session.query(cursors.greatest_cursors(ODD, *own(session, MOMENT), at, low, indexed=indexed))
@@ -354,6 +457,13 @@ SHARED: dict[str, Statement] = {
     "ledger_forget_reports": Statement(
         lambda session: Ledger(session).forget_reports(1), answers={"SELECT run FROM": [("r-2",), ("r-1",)]}
     ),
+    # The other own tables
+    "own_tables_create": Statement(lambda session: own_tables.create(session)),
+    "own_records": Statement(records, answers={"first_missing": [("g-2", *["x"] * 7, "open", *["x"] * 2)]}),
+    "recommended_index": Statement(lambda session: session.execute(index_on(ODD, "updated_at"))),
+    "scanned_tables": Statement(
+        lambda session: session.scanned_tables("SELECT * FROM t"), answers={"EXPLAIN": [("[]",)]}
+    ),
     "lock_take": Statement(lambda session: lock.take(session, "it's", "r-1")),
     "lock_newest_run": Statement(lambda session: lock.newest_run(session, "it's")),
     "lock_refused": Statement(lambda session: lock.take(session, "it's", "r-1"), lock_is_free=False, raises=Locked),
@@ -361,6 +471,11 @@ SHARED: dict[str, Statement] = {
 
 POSTGRESQL: dict[str, Statement] = {
     "session_use_snapshot": Statement(lambda session: session.use_snapshot("00000003-1")),
+    "advance_counters": Statement(
+        lambda session: session.advance_counters(ODD),
+        answers={"FROM pg_class c": [("id", "sales", 'Order "Ids"', True, True), ("down", "sales", "d", False, True)]},
+    ),
+    "watermark_of_transactions": Statement(watermark_of_transactions),
     "read_money": Statement(
         lambda session: read(session, Column("price", "money", "decimal(19,2)", logical_type=Type("decimal", 19, 2)))
     ),

@@ -15,16 +15,37 @@ from pathlib import Path
 
 import pytest
 
+from sql import native_statements
 from sql.recorders import RECORDERS
+from sql.snapshot_statements import SNAPSHOT_ARCHIVES, SNAPSHOT_PROCEDURES, SNAPSHOTS
 from sql.sqlserver_statements import SQLSERVER
 from sql.statements import MYSQL, POSTGRESQL, SHARED, Statement
-from tidegate.state import lock
+from tidegate.state import lock, records
 
 GOLDEN = Path(__file__).parent / "golden"
 SOURCE = Path(__file__).parents[2] / "src" / "tidegate"
 UPDATE = os.environ.get("TIDEGATE_UPDATE_GOLDEN") == "1"
-OWN = {"postgresql": POSTGRESQL, "mysql": MYSQL, "sqlserver": SQLSERVER}
-STATEMENTS = {kind: {**SHARED, **OWN[kind]} for kind in RECORDERS}
+OWN = {
+    "postgresql": {**POSTGRESQL, **SNAPSHOT_ARCHIVES},
+    "mysql": MYSQL,
+    "sqlserver": {**SQLSERVER, **SNAPSHOT_PROCEDURES},
+}
+NATIVE = {
+    "postgresql": native_statements.POSTGRESQL,
+    "mysql": native_statements.MYSQL,
+    "sqlserver": native_statements.SQLSERVER,
+}
+STATEMENTS = {
+    kind: {
+        **SHARED,
+        **SNAPSHOTS,
+        **OWN[kind],
+        **native_statements.ALL,
+        **(native_statements.OF_PARTITIONS if kind in NATIVE else {}),
+        **NATIVE.get(kind, {}),
+    }
+    for kind in RECORDERS
+}
 # Settings and transactions go to some drivers as plain text; longer statements are always `sql()`.
 PLAIN = re.compile(r"\s*(SELECT|SET|START|SHOW|BEGIN|COMMIT|ROLLBACK|RESET)\b")
 
@@ -48,6 +69,7 @@ def as_file(statements: list[str]) -> str:
 @pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, named in STATEMENTS.items() for name in named])
 def test_a_statement_reads_as_it_did(kind: str, name: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(lock, "_whoami", lambda: "somebody on a machine, process 1")
+    monkeypatch.setattr(records, "whoami", lambda: "somebody")
     text = as_file(sent(kind, STATEMENTS[kind][name], monkeypatch))
     path = GOLDEN / kind / f"{name}.sql"
     if UPDATE:

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from kit.scriptdom import NoScriptDom, problems
+from sql.recorders import SqlServerRecorder
+from tidegate.model.names import TableName
 
 HERE = Path(__file__).parent
 STATEMENTS = sorted((HERE / "golden" / "sqlserver").glob("*.sql"))
@@ -43,3 +45,13 @@ def test_every_statement_of_a_whole_run_is_t_sql(path: Path):
 def test_there_are_statements_to_read():
     assert len(STATEMENTS) > 50
     assert len(SCRIPTS) == 6
+
+
+def test_procedures_of_snapshots_are_t_sql():
+    """They are created by EXEC of a text, which the parser would take for a literal."""
+    table, register = TableName("dbo", "ORDERS_UNIFIED_SNAPSHOT"), TableName("tidegate", "snapshots")
+    [migration] = SqlServerRecorder.database.snapshot_procedures(table, register, "")
+    texts = [dict(each.holes)["text"].value for each in migration.statements if "text" in dict(each.holes)]
+    assert len(texts) == 2
+    for text in texts:
+        assert problems(text, year=OLDEST) == []

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pytest
 
 from kit import sides
+from kit.orders import Orders
+from kit.pairs import pairs
 from kit.project import FIVE_DAYS, Stories, Story, database_on
 from kit.witness import Witness
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from kit.mariadb import MariaDb
     from tidegate.demo.embedded import EmbeddedPostgres
 
 
@@ -32,6 +35,32 @@ def stories(
     """Create stories from PostgreSQL to PostgreSQL."""
     with ExitStack() as opened:
         yield Stories(lambda kind: database_on(postgres), spark, tmp_path_factory, opened)
+
+
+@pytest.fixture(scope="module")
+def new_orders(
+    postgres: EmbeddedPostgres, mariadb: MariaDb, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[[str, str], Orders]]:
+    """Create a source with a table of orders, a lake and a target, on these kinds of databases."""
+    servers: dict[str, EmbeddedPostgres | MariaDb] = {"mysql": mariadb, "postgresql": postgres}
+    with ExitStack() as opened:
+
+        def make(source: str, target: str) -> Orders:
+            urls = [opened.enter_context(database_on(servers[kind])) for kind in (source, target)]
+            return Orders(*urls, tmp_path_factory.mktemp("lake")).open()
+
+        yield make
+
+
+@pytest.fixture(params=[*pairs("postgresql to mysql"), *pairs("mysql to postgresql")], ids=" to ".join)
+def orders(new_orders: Callable[[str, str], Orders], request: pytest.FixtureRequest) -> Orders:
+    return new_orders(*request.param)
+
+
+@pytest.fixture
+def plain_orders(new_orders: Callable[[str, str], Orders]) -> Orders:
+    """Orders between two databases of PostgreSQL, for what does not depend on the database."""
+    return new_orders("postgresql", "postgresql")
 
 
 @pytest.fixture(scope="session")

@@ -83,6 +83,7 @@ def test_task_retry_after_commit_loads_nothing_twice(story: Story, tmp_path: Pat
     story.assert_in_step(*FIVE_DAYS)
 
 
+@pytest.mark.thorough
 def test_run_and_verify_over_spark_connect(story: Story, tmp_path: Path):
     """`run` and `verify` work in a Spark Connect session."""
     python = {"PYSPARK_PYTHON": sys.executable}  # the owner of a session chooses the Python of its workers

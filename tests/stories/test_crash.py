@@ -140,6 +140,7 @@ def test_adoption_passes_every_listed_boundary(story: Story, tmp_path: Path):
 
 
 @pytest.mark.parametrize("place", OF_ADOPTION, ids=lambda place: place.replace(" ", "_"))
+@pytest.mark.thorough
 def test_killed_adoption_is_atomic(story: Story, tmp_path: Path, place: str):
     """When `adopt` is killed, the ledger has all adopted entries or none. With a part of them, a run would replace rows
     of others."""

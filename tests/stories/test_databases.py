@@ -187,6 +187,7 @@ def killed(
 
 @pytest.mark.skipif(not processes.CAN_SEE, reason="finds processes through /proc")
 @pytest.mark.parametrize(("source", "target", "place"), CASES)
+@pytest.mark.thorough
 def test_killed_run_resumes(killed, source: str, target: str, place: str):
     """When a run is killed at a boundary, the next run completes it."""
     story, ended = killed[source, target, place]

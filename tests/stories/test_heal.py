@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kit import sides
 from kit.crash import Interrupter
 from kit.project import (
     FIVE_DAYS,
@@ -405,6 +406,43 @@ def test_added_rows_are_removed_with_restore(story: Story):
     report = story.run()
 
     assert steps(report) == [(f"load {THURSDAY}", ADDED)]
+    story.assert_in_step(*FIVE_DAYS)
+
+
+def test_edits_stay_when_the_ledger_is_lost(story: Story):
+    """Without a ledger nobody knows who changed a row: the run warns and keeps it, `repair` restores it."""
+    story.run()
+    story.in_target("UPDATE trades SET note = 'a tester' WHERE cob = %s AND id = 7", THURSDAY)
+    story.in_target("INSERT INTO trades (cob, id) VALUES (%s, -1)", FRIDAY)
+    story.in_target("DELETE FROM trades WHERE cob = %s AND id > 100", MONDAY)
+    sides.forget_loads(story.target)
+
+    report = story.run()
+
+    kept = "rows that differ from the lake's, and no ledger tells who changed them: they stay."
+    remedy = "`tidegate repair` restores what the source has, `tidegate adopt` takes them over."
+    assert sorted(findings(report)) == [
+        f"warning {THURSDAY}: the target holds 200 {kept} {remedy}",
+        f"warning {FRIDAY}: the target holds 201 {kept} {remedy}",
+    ]
+    edited = "SELECT note FROM trades WHERE cob = %s AND id = 7"
+    assert sides.ask(story.target, edited, THURSDAY) == [("a tester",)]
+    assert story.counts_in_target()[MONDAY] == 200, "lost rows are healed"
+    assert story.tidegate().verify().exit_code == 3
+
+    story.tidegate().repair()
+    story.assert_in_step(*FIVE_DAYS)
+
+
+def test_a_restated_day_is_loaded_when_the_ledger_is_lost(story: Story):
+    """The target holds what the lake's entry says: the rows are Tidegate's own, and the new ones replace them."""
+    story.run()
+    sides.forget_loads(story.target)
+    story.in_source("DELETE FROM trades WHERE cob = %s AND id > 150", FRIDAY)
+
+    report = story.run()
+
+    assert findings(report) == []
     story.assert_in_step(*FIVE_DAYS)
 
 

@@ -54,10 +54,10 @@ class Life:
                 self._story.in_source("DELETE FROM trades WHERE cob = %s AND id %% 7 = 3", day)
 
 
-@pytest.fixture(params=["in its own process", "on Spark"])
+@pytest.fixture(params=[pytest.param("without a master", marks=pytest.mark.thorough), "on Spark"])
 def story(request: pytest.FixtureRequest, story: Story) -> Story:
-    """Without a Spark master, a run with few rows works in its own process."""
-    if request.param == "in its own process":
+    """Runs on a Spark that they start without a master, and on a local master that replaces workers."""
+    if request.param == "without a master":
         story.project["spark"] = {}
     return story
 

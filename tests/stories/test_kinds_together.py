@@ -159,6 +159,68 @@ def test_facts_load_after_referenced_tables(shops: Callable[[str, str], Shop], s
     shop.assert_in_step()
 
 
+CHAIN = """
+CREATE TABLE regions (id int PRIMARY KEY, name varchar(20));
+CREATE TABLE countries (id int PRIMARY KEY, region int NOT NULL, FOREIGN KEY (region) REFERENCES regions (id));
+CREATE TABLE cities (id int PRIMARY KEY, country int NOT NULL, FOREIGN KEY (country) REFERENCES countries (id));
+CREATE TABLE branches (id int PRIMARY KEY, city int NOT NULL, FOREIGN KEY (city) REFERENCES cities (id))
+"""
+
+
+@pytest.mark.parametrize(("source", "target"), EVERY_PAIR if ALL_ARE_ASKED_FOR else BOTH_WAYS)
+def test_foreign_keys_decide_the_order_of_loads(shops: Callable[[str, str], Shop], source, target):
+    """Four reference tables, each with a foreign key to the next. Their names sort the other way round."""
+    shop = shops(source, target)
+    for side in (shop.source, shop.target):
+        for statement in CHAIN.split(";"):
+            sides.do(side, statement)
+    shop.do("INSERT INTO regions VALUES (1, 'Europe')")
+    for table in ("countries", "cities", "branches"):
+        shop.do(f"INSERT INTO {table} VALUES (1, 1), (2, 1)")  # noqa: S608 - a name of ours
+    tables = {
+        name: {"kind": "static", "allow_deletes": True} for name in ("branches", "cities", "countries", "regions")
+    }
+    tidegate = Tidegate(**{**shop.configuration(), "tables": tables, "spark": shop.spark})
+    steps = tidegate.run().steps
+    assert [step.table for step in steps if step.step == "load"] == ["regions", "countries", "cities", "branches"]
+    assert [step.table for step in steps if step.step == "extract"] == ["branches", "cities", "countries", "regions"]
+    assert tidegate.verify().outcome == "equal"
+
+
+def test_source_order_is_kept_where_the_target_has_no_keys(shops: Callable[[str, str], Shop]):
+    """Only the source has foreign keys: the target's readers still never find a city without its country."""
+    shop = shops("postgresql", "postgresql")
+    for statement in CHAIN.split(";"):
+        shop.do(statement)
+    shop.do("INSERT INTO regions VALUES (1, 'Europe')")
+    shop.do("INSERT INTO countries VALUES (1, 1)")
+    shop.do("INSERT INTO cities VALUES (1, 1)")
+    tables = {name: {"kind": "static"} for name in ("cities", "countries", "regions")}
+    steps = Tidegate(**{**shop.configuration(), "tables": tables, "spark": shop.spark}).run().steps
+    assert [step.table for step in steps if step.step == "load"] == ["regions", "countries", "cities"]
+
+
+def test_plan_warns_of_foreign_keys_in_a_cycle(shops: Callable[[str, str], Shop]):
+    """A store has a manager, who works in a store. Tables outside of the cycle are not warned of."""
+    shop = shops("postgresql", "postgresql")
+    shop.do("CREATE TABLE stores (id int PRIMARY KEY, manager int)")
+    shop.do("CREATE TABLE staff (id int PRIMARY KEY, store int REFERENCES stores)")
+    shop.do("ALTER TABLE stores ADD FOREIGN KEY (manager) REFERENCES staff")
+    shop.do("CREATE TABLE sales_of_staff (id int PRIMARY KEY, staff int REFERENCES staff)")
+    for table in ("stores", "staff", "sales_of_staff"):
+        shop.do(f"INSERT INTO {table} VALUES (1, NULL)")  # noqa: S608 - a name of ours
+    tables = {name: {"kind": "static"} for name in ("sales_of_staff", "staff", "stores")}
+    tidegate = Tidegate(**{**shop.configuration(), "tables": tables, "spark": shop.spark})
+    warned = {
+        table.table: [step.text for step in table.steps if isinstance(step, Notice) and "cycle" in step.text]
+        for table in tidegate.plan().tables
+    }
+    assert warned["sales_of_staff"] == []
+    assert "form a cycle with stores" in warned["staff"][0]
+    assert "form a cycle with staff" in warned["stores"][0]
+    assert [step.table for step in tidegate.run().steps if step.step == "load"][-1] == "sales_of_staff"
+
+
 def test_failed_table_does_not_stop_the_others(shops: Callable[[str, str], Shop]):
     """When one table fails, the others are loaded. `error_threshold` decides whether the run counts as failed."""
     shop = shops("postgresql", "postgresql")

@@ -93,7 +93,8 @@ def test_grants_are_sufficient(
     tables: dict[str, dict[str, Any]] = {**TABLES, "customers": {**TABLES["customers"], "initial_load": "full"}}
 
     def tidegate() -> Tidegate:
-        return Tidegate(source=logins[0], target=logins[1], lake=tmp_path / "lake", tables=tables)
+        places = {"source": logins[0], "target": logins[1], "lake": tmp_path / "lake"}
+        return Tidegate(**places, tables=tables, engine="process")
 
     assert _is_refused(tidegate()), "the login has no rights yet"
     for place, statements in zip(databases, tidegate().grants().values(), strict=True):

@@ -22,6 +22,7 @@ import pytest
 
 from kit import sides
 from kit.one_process import OneProcess
+from kit.pairs import ALL_ARE_ASKED_FOR
 from kit.project import (
     FIVE_DAYS,
     FRIDAY,
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.postgres]
 
 SEED = int(os.environ.get("TIDEGATE_SEED", "20240118"))
-HISTORIES = int(os.environ.get("TIDEGATE_HISTORIES", "6"))
+HISTORIES = int(os.environ.get("TIDEGATE_HISTORIES", "6" if ALL_ARE_ASKED_FOR else "3"))
 FIRST_LOAD = 3
 """The number of days that the first run loads. Older days stay out of the scope."""
 NOW = datetime.now(UTC).replace(tzinfo=None, microsecond=0)

@@ -229,7 +229,7 @@ def test_target_with_unknown_rows_is_refused(project: Project):
     project.in_target("CREATE TABLE currencies (code varchar(3) PRIMARY KEY, name varchar(40), rate numeric(20,10))")
     project.in_target("INSERT INTO currencies VALUES ('OLD', 'old', 1)")
 
-    with pytest.raises(RunFailed, match="1 rows that no ledger knows"):
+    with pytest.raises(RunFailed, match="rows that no ledger knows"):
         project.run()
 
     project.tidegate().adopt()
@@ -451,6 +451,20 @@ def test_repeated_commit_changes_nothing(packages: Path, tmp_path: Path):
     assert [path.name for path in (tmp_path / "lake").rglob("*") if path.is_file()] == ["lock"]
 
 
+def test_several_parts_appear_together_in_the_new_lake(packages: Path, tmp_path: Path):
+    """Parts of several tasks are committed as one entry, which is read in their order."""
+    lake, table = lake_plugin("arrow_files").at(tmp_path / "lake"), LakeTable(TableName("", "t"), Layout.VALUES, "cob")
+    lake.begin("r-1")
+    parts = [_part(lake, table, name, "2024-01-02") for name in ("1", "2")]
+    facts = EntryFacts("7", 60, "", ("id",), "", ("int64",), (), PartitionToken(), "r-1", "new", "2024-01-02", scope="")
+
+    entry, is_ours = lake.commit(table, "7", parts, facts=facts)
+
+    assert (is_ours, entry.rows, lake.entries(table, {}).by_window) == (True, 60, {"7": entry})
+    assert [batch.num_rows for batch in lake.read(table, entry.id, BatchSize())] == [30, 30]
+    assert lake.commit(table, "7", parts, facts=facts) == (entry, True)
+
+
 def _part(lake: Lake, table: LakeTable, name: str, read_at: str) -> Part:
     import pyarrow as pa
 
@@ -549,3 +563,68 @@ def test_cli_and_spark_workers_find_all_plugins(project: Project, packages: Path
     listed = {(plugin["folder"], plugin["kind"]) for plugin in json.loads(output)["plugins"]}
     assert {(group, name) for group, name, _, _ in PLUGINS} <= listed
     project.assert_same_rows()
+
+
+# A check that a table chooses
+
+
+def test_table_chooses_several_checks(project: Project):
+    """Both checks compare the table; each names its own findings."""
+    project.tables = {"trades": {**TABLES["trades"], "check": ["receipt", "at_least"]}}
+    project.run()
+    project.assert_verified()
+    project.in_target("DELETE FROM trades WHERE cob = 20240102 AND id = 7")
+    found = {finding.check for finding in project.tidegate().verify().findings if finding.severity == "error"}
+    assert found == {"receipt", "at_least"}
+
+
+def test_one_chosen_check_replaces_the_check_of_the_load(project: Project):
+    """Counting finds no changed value: the user asked for that."""
+    project.tables = {"trades": {**TABLES["trades"], "check": "at_least"}}
+    project.run()
+    project.in_target("UPDATE trades SET amount = 0 WHERE cob = 20240102 AND id = 7")
+    assert project.tidegate().verify().outcome == "equal"
+
+
+@pytest.mark.parametrize(
+    ("check", "why"), [("nobody", "not installed; installed:"), ("versions", "does not understand `load: replace_par")]
+)
+def test_check_that_cannot_work_is_refused(project: Project, check: str, why: str):
+    project.tables = {"trades": {**TABLES["trades"], "check": check}}
+    with pytest.raises(ConfigError, match=why):
+        project.tidegate()
+
+
+# Plug-ins that are wrong
+
+
+def test_plugin_of_another_interface_is_refused(project: Project, packages: Path):
+    """The error names the package's entry point instead of an attribute that is missing deep inside."""
+    install_plugin(packages, "changes", "not_a_change", "plugin_check:AtLeast")
+    project.tables = {"currencies": {"kind": "static", "changes": "not_a_change"}}
+    with pytest.raises(Unsupported, match=r"`not_a_change` \(plugin_check:AtLeast\) is no Change"):
+        project.tidegate()
+
+
+def test_setting_of_two_parts_is_refused(project: Project, packages: Path):
+    """A load with a setting of the same name and another default: one of the two would win in silence."""
+    (packages / "same_setting.py").write_text(
+        "from plugin_load import AppendLog\n"
+        "from tidegate.settings import Settings\n"
+        "class SameSettings(Settings):\n"
+        "    count_tolerance: int = 7\n"
+        "class Same(AppendLog):\n"
+        "    name = 'same'\n"
+        "    changes = ('row_count',)\n"
+        "    Settings = SameSettings\n"
+    )
+    install_plugin(packages, "loads", "same", "same_setting:Same")
+    project.tables = {"currencies": {**ROW_COUNT, "load": "same"}}
+    with pytest.raises(Unsupported, match="both have the setting `count_tolerance`"):
+        project.tidegate()
+
+
+def test_refused_load_names_loads_of_plugins(project: Project):
+    project.tables = {"currencies": {"kind": "static", "load": "replace_partition"}}
+    with pytest.raises(Unsupported, match=r"Loads that fit: .*append_log"):
+        project.tidegate()

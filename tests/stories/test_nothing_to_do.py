@@ -1,4 +1,4 @@
-"""Runs with little or nothing to do finish without starting Java."""
+"""Java is started when rows move, and only then; with `engine: process` never."""
 
 from __future__ import annotations
 
@@ -48,17 +48,32 @@ def test_idle_run_starts_no_java(story: Story, tmp_path: Path, java: dict[str, s
     assert not (tmp_path / "called").exists()
 
 
-def test_small_run_and_verify_start_no_java(story: Story, tmp_path: Path, java: dict[str, str]):
-    """When few rows change and no Spark master is set, `run` and `verify` work in their own process."""
-    story.project["spark"] = {}  # no Spark master
-    configuration = story.file(tmp_path / "tidegate.yml")
+def test_engine_process_needs_no_java(story: Story, tmp_path: Path, java: dict[str, str]):
+    """With `engine: process`, `run` and `verify` work in their own process, and every report says so."""
+    configuration = tmp_path / "tidegate.yml"
+    configuration.write_text(json.dumps({**story.configuration(), "spark": {}, "engine": "process"}))
 
     code, output, _ = cli("run", "--json", "-c", configuration, environment=java)
 
-    assert (code, json.loads(output)["engine"]) == (0, "this process")
+    assert (code, json.loads(output)["engine"]) == (0, "process")
     story.assert_in_step(20240101, 20240102, 20240103, 20240104, 20240105)
+    code, output, _ = cli("run", "-c", configuration, environment=java)
+    assert (code, output.endswith(" s, engine: process)\n")) == (0, True)
     code, output, _ = cli("verify", "-c", configuration, environment=java)
     assert (code, output.startswith("verify: the target equals the source")) == (0, True)
+    assert not (tmp_path / "called").exists()
+
+
+def test_verify_of_counts_starts_no_java(story: Story, tmp_path: Path, java: dict[str, str]):
+    """With `proof: count`, planning has counted both sides, and nothing is left to read."""
+    story.settings["proof"] = "count"
+    story.run()
+    story.project["spark"] = {}
+
+    code, output, errors = cli("verify", "--quiet", "-c", story.file(tmp_path / "tidegate.yml"), environment=java)
+
+    assert (code, errors) == (0, "")
+    assert "; no Spark" in output
     assert not (tmp_path / "called").exists()
 
 
@@ -71,12 +86,10 @@ def no_wheel(tmp_path: Path) -> dict[str, str]:
     return {"PYTHONPATH": os.pathsep.join(filter(None, path))}
 
 
-def test_large_run_without_java_fails_clearly(
-    story: Story, tmp_path: Path, java: dict[str, str], no_wheel: dict[str, str]
-):
-    """When Spark is needed and Java does not work, the run fails with three sentences and writes nothing."""
-    configuration = tmp_path / "tidegate.yml"
-    configuration.write_text(json.dumps({**story.configuration(), "spark": {"from_rows": 100}}))
+def test_run_without_java_fails_clearly(story: Story, tmp_path: Path, java: dict[str, str], no_wheel: dict[str, str]):
+    """By default Spark moves the rows. Without a working Java the run fails with three sentences and writes nothing."""
+    story.project["spark"] = {}
+    configuration = story.file(tmp_path / "tidegate.yml")
     code, _, errors = cli("run", "--quiet", "-c", configuration, environment=java | no_wheel)
 
     assert code == 1
@@ -84,6 +97,8 @@ def test_large_run_without_java_fails_clearly(
     happened, safe, remedy = (line.strip() for line in errors.splitlines())
     assert happened.startswith("trades: Spark needs Java 17 or 21")
     assert safe == "Nothing was read or written."
-    assert "JAVA_HOME" in remedy
-    story.run()
+    assert "`pip install 'tidegate[java]'`" in remedy
+    assert "`engine: process`" in remedy
+    code, _, errors = cli("run", "--engine", "process", "--quiet", "-c", configuration, environment=java | no_wheel)
+    assert (code, errors) == (0, "")
     story.assert_in_step(20240101, 20240102, 20240103, 20240104, 20240105)

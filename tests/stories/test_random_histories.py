@@ -542,3 +542,17 @@ def test_generated_versions_survive_random_histories(pair: tuple[str, str], tmp_
             world.run()
         made.assert_as_defined()
         world.assert_nothing_is_left_to_do()
+
+
+@pytest.mark.parametrize("history", ["source", "generated"])
+def test_histories_survive_in_buckets(
+    pair: tuple[str, str], tmp_path: Path, history: str, monkeypatch: pytest.MonkeyPatch
+):
+    """The same, when every window counts as large and is decided in buckets of two rows; checks compare so, too."""
+    monkeypatch.setattr("tidegate.loads._large_timeline.LARGE", 1)
+    monkeypatch.setattr("tidegate.buckets.assign.VERSIONS_PER_BUCKET", 2)
+    tests = {
+        "source": test_source_versions_survive_random_histories,
+        "generated": test_generated_versions_survive_random_histories,
+    }
+    tests[history](pair, tmp_path, 20240118)

@@ -139,6 +139,7 @@ def test_removed_entries_are_not_extracted_again(retained: Retained):
     assert len(retained.entries()) == KEPT
 
 
+@pytest.mark.thorough
 def test_number_of_entries_stays_bounded(retained: Retained):
     """Five runs with changes extract once each, and the lake never holds more than two entries."""
     retained.run()
@@ -166,6 +167,7 @@ def test_lost_rows_heal_after_entries_were_removed(retained: Retained):
     assert retained.steps() == []
 
 
+@pytest.mark.thorough
 def test_lost_lake_heals_with_retention(retained: Retained):
     """When the whole lake is lost, one extraction brings it back; the target is not changed."""
     retained.run()

@@ -13,7 +13,8 @@ import yaml
 from pydantic import ValidationError
 
 from tidegate.changes.partition import PartitionSettings, Values
-from tidegate.config import Project, Retain, TableSettings, load_project, reading
+from tidegate.config import Project, Retain, TableSettings, document, load_project
+from tidegate.config.project import Lake
 from tidegate.config.tables import setting_names, table_model
 from tidegate.errors import ConfigError, TidegateError, Unsupported
 from tidegate.loads.replace_partition import ReplacePartitionSettings
@@ -66,7 +67,7 @@ def target(text: str) -> str:
 @pytest.fixture(params=["CSafeLoader", "SafeLoader"], autouse=True)
 def loader(request, monkeypatch):
     """libyaml where it is there, PyYAML's own parser elsewhere: both must do."""
-    monkeypatch.setattr(reading, "_LOADER", getattr(yaml, request.param))
+    monkeypatch.setattr(document, "_LOADER", getattr(yaml, request.param))
 
 
 @pytest.fixture
@@ -126,6 +127,7 @@ def test_a_short_table_has_every_default():
         "kind": "partition",
         "changes": None,
         "load": None,
+        "check": None,
         "partition_column": "COBID",
         "source_table": TableName("", "daily"),
         "target_table": TableName("", "daily"),
@@ -144,6 +146,8 @@ def test_a_short_table_has_every_default():
         "columns": {},
         "batch_rows": 10_000,
         "batch_bytes": 16_777_216,
+        "split_rows": 500_000,
+        "lake_table": None,
     }
 
 
@@ -212,9 +216,10 @@ def test_an_unknown_key_names_the_nearest_right_one(refused):
     assert str(error) == (
         "tidegate.yml:7: `partiton_column` is not a setting of tables.daily_transactions.\n"
         "Nothing was read or written.\n"
-        "Did you mean `partition_column`? Settings here: batch_bytes, batch_rows, changes, columns, hold_back, "
-        "initial_load_count, keys, kind, load, look_back, max_apply_rows, on_target_change, partition_column, proof, "
-        "ready_query, restatement, restatement_column, retain, source_table, target_table, values."
+        "Did you mean `partition_column`? Settings here: batch_bytes, batch_rows, changes, check, columns, "
+        "hold_back, initial_load_count, keys, kind, lake_table, load, look_back, max_apply_rows, on_target_change, "
+        "partition_column, proof, ready_query, restatement, restatement_column, retain, source_table, "
+        "split_rows, target_table, values."
     )
 
 
@@ -227,14 +232,18 @@ def test_an_unknown_key_names_the_nearest_right_one(refused):
         (
             "changes: magic",
             "`magic` is not among the changes that are installed here.",
-            "Installed: content_hash, cursor, partition",
+            "Installed: content_hash, cursor, full, hybrid, partition",
         ),
         (
             "load: magic",
             "`magic` is not among the loads that are installed here.",
-            "Installed: merge, replace, replace_partition, scd2",
+            "Installed: append, merge, replace, replace_partition, scd2",
         ),
-        ("load: scd2", "`load: scd2` does not fit `changes: partition`.", "Loads that fit: replace_partition."),
+        (
+            "load: scd2",
+            "`load: scd2` does not fit `changes: partition`.",
+            "Loads that fit: replace_partition, switch_partition.",
+        ),
         (
             "changes: cursor",
             "`load: replace_partition` does not fit `changes: cursor`.",
@@ -371,6 +380,23 @@ def test_former_name_elsewhere_is_an_unknown_key(refused):
         (top("spark: local"), "4: `spark` must be a mapping, as in {setting: value}; it is `local`.", ""),
         (top("spark: {options: {spark.x: [1]}}"), "4: `spark.options.spark.x` must be a text", ""),
         (top("spark: {master: a, remote: b}"), "4: `spark` must have `master` or `remote`, not both.", ""),
+        (
+            top("spark: {from_rows: 0}"),
+            "4: `spark` has `from_rows`, which is no setting any more: Spark moves all rows.",
+            "Take `from_rows` out. Write `engine: process` to move rows without Spark.",
+        ),
+        (top("engine: threads"), "4: `engine.name` must be `spark` or `process`", ""),
+        (top("engine: {warm: yes}"), "4: `engine.warm` must be `use`, `auto` or `never`; it is `yes`.", ""),
+        (
+            top("engine: {name: process, warm: auto}"),
+            "4: `engine` must not have `warm` or `idle` with `name: process`, which starts no Spark.",
+            "",
+        ),
+        (
+            top("engine: process\nspark: {master: local}"),
+            "5: `spark` has a master or a remote, which `engine: process` does not use.",
+            "Keep one of them.",
+        ),
         (top("defaults: 5"), "4: `defaults` must be a mapping, as in {name: value}; it is `5`.", ""),
         (top("defaults:\n  look_back: -1"), "5: `defaults.look_back` must be 0 or more; it is `-1`.", ""),
         (column("true"), "5: `tables.daily.partition_column` must be a text; numbers", ""),
@@ -459,14 +485,12 @@ def test_file_without_settings_names_the_line(refused, text, happened):
 @pytest.mark.parametrize(
     ("text", "happened"),
     [
-        (lake("s3://bucket/x"), "3: `lake.path` starts with `s3:`. Only local or"),
-        (lake("abfss://c@a/x"), "3: `lake.path` starts with `abfss:`. Only local"),
-        (lake("{path: 'hdfs://n/x'}"), "3: `lake.path` starts with `hdfs:`. Only"),
+        (lake("ftp://host/x"), "3: `lake.path` starts with `ftp:`. Known are local paths and"),
+        (lake("{path: 'hdfs://n/x'}"), "3: `lake.path` starts with `hdfs:`. Known are"),
         (
-            lake("{format: iceberg, path: x}"),
-            "3: `lake.format` asks for `iceberg`, which is not installed; installed: `parquet`.",
+            lake("{format: hudi, path: x}"),
+            "3: `lake.format` asks for `hudi`, which is not installed; installed: `",
         ),
-        (kind("incremental"), "5: `tables.daily.kind` is `incremental`, whi"),
         (source("redshift://h/db"), "1: `source` is for Amazon Redshift, which is not available yet"),
     ],
 )  # fmt: skip
@@ -539,6 +563,37 @@ def test_a_byte_order_mark_and_windows_line_ends_do_no_harm(load):
     text = (HEAD + TABLES).replace("\n", "\r\n")
 
     assert load(b"\xef\xbb\xbf" + text.encode()).tables["daily"].name == "daily"
+
+
+@pytest.mark.parametrize(
+    ("written", "settings"),
+    [
+        ("spark:", ("spark", "use", 1800)),
+        ("engine: process", ("process", "use", 1800)),
+        ("engine: spark", ("spark", "use", 1800)),
+        ("engine: {warm: auto, idle: 30m}", ("spark", "auto", 1800)),
+        ("engine: {warm: never}", ("spark", "never", 1800)),
+        ("engine: {idle: 2 hours}", ("spark", "use", 7200)),
+        ("engine: {idle: 90s}", ("spark", "use", 90)),
+    ],
+)
+def test_engine_is_spark_unless_written(load, written, settings):
+    engine = load(top(written)).engine
+    assert (engine.name, engine.warm, engine.idle) == settings
+
+
+def test_idle_time_of_milliseconds_is_refused(refused):
+    """`5ms` is not five minutes."""
+    assert "`engine.idle` must be a number of seconds" in refused(top("engine: {idle: 5ms}")).happened
+
+
+def test_caller_replaces_the_engine(tmp_path):
+    """A master in the file gives way to `process`."""
+    path = tmp_path / "tidegate.yml"
+    path.write_text(top("spark: {master: local, options: {spark.ui.port: 4050}}"))
+    project = load_project(path, ENVIRON, engine="process")
+    assert (project.engine.name, project.spark.master) == ("process", None)
+    assert project.spark.options == {"spark.ui.port": "4050"}
 
 
 def test_an_empty_value_keeps_the_default(load):
@@ -706,3 +761,21 @@ def test_a_table_can_be_made_without_a_file():
     made = table_model("partition")(name="daily", kind="partition", partition_column="COBID")
 
     assert made == table()
+
+
+@pytest.mark.parametrize(
+    ("given", "format_", "name"),
+    [
+        ("lake", "parquet", "lake"),
+        ("iceberg:lake", "iceberg", "lake"),
+        ("iceberg:./a:b", "iceberg", "a:b"),
+        ("hudi:lake", "parquet", "hudi:lake"),
+        ({"kind": "iceberg", "path": "lake"}, "iceberg", "lake"),
+        ({"format": "iceberg", "path": "lake"}, "iceberg", "lake"),
+    ],
+)
+def test_lake_has_a_short_form(tmp_path: Path, given: object, format_: str, name: str):
+    """The format of a lake is a word before its path, or a setting. A word that is no installed format is a path."""
+    found = Lake.model_validate(given, context={"folder": tmp_path})
+
+    assert (found.format, found.path) == (format_, tmp_path / name)

@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidegate.changes.content_hash.plan import SCOPE, plan
+from tidegate.changes.content_hash.plan import SCOPE, UNKNOWN, plan
 from tidegate.errors import ForeignTarget
-from tidegate.model.plan import DAILY, Extract, Load, Notice, Remove, Request, Step
+from tidegate.model.plan import DAILY, Extract, Load, Notice, Read, Remove, Request, Step
 from tidegate.model.receipt import Receipt
 from tidegate.model.state import LakeEntry, LedgerEntry, SourceValue, TableState
 from tidegate.model.tokens import ContentToken
@@ -55,7 +55,7 @@ def entry(kind: str = "loaded", hash: str = LOADED, left: Receipt | None = RECEI
 
 
 def evidence(
-    source: str = STATE,
+    source: str | None = STATE,
     lake: LakeEntry | None = None,
     ledger: LedgerEntry | None = None,
     held: int | str | None = ROWS,
@@ -373,3 +373,45 @@ def test_only_daily_runs_remove_entries(asked: Request):
     """Reload and repair remove no older entries."""
     steps = planned(evidence(**IN_STEP, superseded=("a", "b")), asked, retain=Retain(1))
     assert not [word for word in told(steps) if word.startswith("remove")]
+
+
+# Tables that are too large to be read while planning
+
+
+UNREAD: dict[str, Any] = {"source": None, "target_receipt": None, "unread": True}
+
+
+def test_large_table_in_step_is_read_first():
+    """Equal counts tell nothing: tasks read the table, and it is planned again."""
+    _, steps = plan(Rules(), evidence(**IN_STEP, **UNREAD), DAILY)
+    assert steps == [Read(WHOLE_TABLE, UNKNOWN, ROWS)]
+
+
+@pytest.mark.parametrize(
+    ("state", "why"),
+    [
+        ({"ledger": entry()}, "missing in the lake"),
+        ({**IN_STEP, "lake": file(broken="cut off")}, "its file cannot be used: cut off"),
+        ({**IN_STEP, "lake": replace(file(), rows=3)}, "the source has 4 rows, its file 3"),
+        ({**IN_STEP, "columns_id": "others"}, "it was extracted with other columns"),
+    ],
+    ids=["no file", "broken file", "other counts", "other columns"],
+)
+def test_large_table_moves_unread_where_that_is_known(state: dict[str, Any], why: str):
+    _, steps = plan(Rules(), evidence(**{**state, **UNREAD}), DAILY)
+    assert [type(step) for step in steps] == [Extract, Load]
+    assert isinstance(steps[0], Extract) and steps[0].why == why
+
+
+def test_large_table_is_not_read_when_a_reload_is_asked_for():
+    _, steps = plan(Rules(), evidence(**IN_STEP, **UNREAD), RELOAD)
+    assert [type(step) for step in steps] == [Extract, Load]
+
+
+def test_large_unknown_target_is_read_before_it_is_refused():
+    """Equal rows are taken over; whether they are equal is not known yet."""
+    state = evidence(**{**NEW, **UNREAD, "held": ROWS})
+    _, steps = plan(Rules(), state, DAILY)
+    assert [type(step) for step in steps] == [Read]
+    with pytest.raises(ForeignTarget):
+        plan(Rules(), replace(state, unread=False, target_receipt=OTHER_RECEIPT), DAILY)

@@ -15,11 +15,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidegate.changes.cursor.plan import CursorState, plan, start_of, watermark_of, without_other_counters
+from tidegate.changes._watermarks import start_of, watermark_of
+from tidegate.changes.cursor.plan import CursorState, plan, without_other_counters
 from tidegate.errors import ForeignTarget
 from tidegate.model.plan import DAILY, Extract, Load, Notice, Remove, Request, Step
 from tidegate.model.scope import Scope
-from tidegate.model.state import LakeEntry, LedgerEntry
+from tidegate.model.state import LakeEntry, LedgerEntry, TableState
 from tidegate.model.tokens import CursorWindow
 from tidegate.model.values import Value, ValueKind
 
@@ -706,3 +707,12 @@ def test_retention_keeps_a_table_in_sync(cursors: list[int], kept: int, look_bac
 
     assert list(left.lake) == list(seen.lake)[-kept:]
     assert planned(left, look_back=look_back, retain=Retain(kept)) == []
+
+
+@pytest.mark.parametrize(("broken", "is_whole"), [("", True), ("its footer is cut", False)])
+def test_a_broken_entry_of_a_log_counts_as_lost(broken: str, is_whole: bool):
+    """The lake can no longer tell what was extracted once, so a repair removes nothing that only the target has."""
+    window = Value.of("2024-01-01-00-00-00", ValueKind.TEXT)
+    loaded = LedgerEntry(generation=1, kind="loaded", rows=1, hash="00")
+    state = TableState({}, {window: LakeEntry("id", "etag", broken=broken)}, {}, {window: loaded})
+    assert state.has_whole_log is is_whole

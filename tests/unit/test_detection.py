@@ -108,11 +108,11 @@ def reasons(found: TableSchema) -> list[str]:
         ("COBID int32, id int64, LastModified timestamp, IsLatest bool", "", LARGE, "partition"),
         ("LoadDate date, id int64, LastModified timestamp, IsLatest bool", "", LARGE, "scd2"),
         # Not enough to be versions.
-        ("id int64, updated_at timestamp, is_active bool", "id", LARGE, ""),
+        ("id int64, updated_at timestamp, is_active bool", "id", LARGE, "incremental"),
         ("id int64, valid_from date, valid_to date", "id", LARGE, ""),
         ("id int64, IsLatest bool", "id", LARGE, ""),
         ("id int64, LastModified string, IsLatest bool", "id", LARGE, ""),
-        ("id int64, LastModified timestamp, IsLatest float64", "id", LARGE, ""),
+        ("id int64, LastModified timestamp, IsLatest float64", "id", LARGE, "incremental"),
         # By size.
         ("code string, name string", "code", 1_200, "static"),
         ("code string, name string", "", MOST_STATIC_ROWS, "static"),
@@ -149,11 +149,11 @@ def test_what_cannot_be_read_is_not_proposed(found: TableSchema, reason: str):
     [
         (
             schema("COBID int32, id int64, LoadId int64, amount decimal(18,2)", "COBID id"),
-            {"partition_column": "COBID", "restatement_column": "LoadId", "initial_load_count": 10},
+            {"partition_column": "COBID", "restatement_column": "LoadId", "initial_load_count": "all"},
         ),
         (
             schema("COBID int32, a int64, b int64 ?, c int64, d int64", unique=("a b", "COBID c d", "COBID a")),
-            {"partition_column": "COBID", "keys": ("COBID", "a"), "initial_load_count": 10},
+            {"partition_column": "COBID", "keys": ("COBID", "a"), "initial_load_count": "all"},
         ),
         (
             schema("customer_id int64, LastModified timestamp, IsLatest bool", "customer_id LastModified"),
@@ -161,7 +161,7 @@ def test_what_cannot_be_read_is_not_proposed(found: TableSchema, reason: str):
                 "business_keys": ("customer_id",),
                 "cursor_column": "LastModified",
                 "flag_column": "IsLatest",
-                "initial_load_days": 30,
+                "initial_load": "full",
             },
         ),
         (
@@ -171,7 +171,7 @@ def test_what_cannot_be_read_is_not_proposed(found: TableSchema, reason: str):
                 "version_key": ("code", "version"),
                 "cursor_column": "LastModified",
                 "flag_column": "IsLatest",
-                "initial_load_days": 30,
+                "initial_load": "full",
             },
         ),
         (
@@ -184,7 +184,7 @@ def test_what_cannot_be_read_is_not_proposed(found: TableSchema, reason: str):
                 "business_keys": ("country", "id"),
                 "cursor_column": "valid_from",
                 "flag_column": "is_current",
-                "initial_load_days": 30,
+                "initial_load": "full",
             },
         ),
         (
@@ -194,7 +194,7 @@ def test_what_cannot_be_read_is_not_proposed(found: TableSchema, reason: str):
                 "version_key": ("sk",),
                 "cursor_column": "updated_at",
                 "flag_column": "is_current",
-                "initial_load_days": 30,
+                "initial_load": "full",
             },
         ),
         (
@@ -203,7 +203,7 @@ def test_what_cannot_be_read_is_not_proposed(found: TableSchema, reason: str):
                 "business_keys": ("id",),
                 "cursor_column": "valid_from",
                 "ignore_columns": ("valid_to",),
-                "initial_load_days": 30,
+                "initial_load": "full",
             },
         ),
         # Whatever the key numbers, it names a row that is updated in place.
@@ -214,7 +214,7 @@ def test_what_cannot_be_read_is_not_proposed(found: TableSchema, reason: str):
                 "version_key": ("id",),
                 "cursor_column": "LastModified",
                 "flag_column": "IsLatest",
-                "initial_load_days": 30,
+                "initial_load": "full",
             },
         ),
         (
@@ -364,7 +364,7 @@ def test_restatement_column(others: str, column: str | None):
         ),
         (
             schema("id int64, updated_at timestamp", "id"),
-            "updated_at and the key id would suit kind incremental, not in this version",
+            "risk: no index starts with it: every run scans the table",
         ),
         (schema("id int64"), "estimated 2,000,000 rows: assumed too large to compare as a whole"),
     ],
@@ -385,6 +385,25 @@ def test_reasons_and_risks(found: TableSchema, words: str):
 def test_tie_is_decided_by_name_index_nulls_and_position(found: TableSchema, column: str):
     assert proposed_settings(found)["partition_column"] == column
     assert any(words.startswith("chosen over ") for words in reasons(found))
+
+
+@pytest.mark.parametrize(
+    ("found", "wanted"),
+    [
+        (
+            schema("id int64, updated_at timestamp", "id", indexes=("updated_at",)),
+            {"changes": "hybrid", "timestamp_column": "updated_at", "id_column": "id", "keys": ("id",)},
+        ),
+        (
+            schema("a string, b int64, changed_at timestamp", "a b"),
+            {"changes": "timestamp", "timestamp_column": "changed_at", "keys": ("a", "b")},
+        ),
+        (schema("id int64 !, words string", "id"), {"changes": "sequence", "sequence_column": "id", "load": "append"}),
+    ],
+)
+def test_large_table_with_a_cursor_is_incremental(found: TableSchema, wanted: dict[str, object]):
+    assert detected(found).kind == "incremental"
+    assert proposed_settings(found) == wanted
 
 
 def test_keys_do_not_depend_on_the_order_of_the_catalog():
@@ -447,8 +466,8 @@ tables:
     # risk: no index contains COBID and LoadId: planning reads the rows of the look-back
     restatement_column: LoadId
     # keys: findings name a row by the primary key, COBID, id
-    # the first run takes the newest ten values and sets the scope
-    initial_load_count: 10
+    # the first run copies every value; with 10 it would take the newest ten and leave the older ones out
+    initial_load_count: all
 
   customers:
     # estimated 2,000,000 rows; cursor LastModified, flag IsLatest
@@ -459,9 +478,9 @@ tables:
     cursor_column: LastModified
     # IsLatest (bool) flags the current version
     flag_column: IsLatest
-    # risk: entities that did not change in these days are not in the first run; """
-        """`initial_load: latest+window` also takes their current versions
-    initial_load_days: 30
+    # the first run copies every version; `window` with `initial_load_days: 30` would leave older ones out, """
+        """`latest+window` all but the current of them
+    initial_load: full
 
   # prices:
   #   # a comment until you fill in `business_keys`, the columns that identify an entity
@@ -479,9 +498,9 @@ tables:
   #   # valid_to is written when a version is superseded: it is not part of the content of a version
   #   # risk: in the target valid_to keeps the value that it had when the version was read
   #   ignore_columns: [valid_to]
-  #   # risk: entities that did not change in these days are not in the first run; """
-        """`initial_load: latest+window` also takes their current versions
-  #   initial_load_days: 30
+  #   # the first run copies every version; `window` with `initial_load_days: 30` would leave older ones out, """
+        """`latest+window` all but the current of them
+  #   initial_load: full
 
   currencies:
     # estimated 180 rows: compared as a whole
@@ -492,7 +511,8 @@ tables:
     merge_strategy: upsert
 
   # events: not proposed; estimated 2,000,000 rows: assumed too large to compare as a whole; """
-        """no partition column was recognised; no flag or end date of versions was recognised
+        """no partition column was recognised; no flag or end date of versions was recognised; """
+        """no key with a time of the last change was recognised
 """
     )
 

@@ -17,11 +17,13 @@ from tidegate.model.report import RunReport, engine_in_words
         ("local", "run", "done", "rows moved by Spark (local)"),
         ("local[*]", "repair", "done", "rows moved by Spark (local[*])"),
         ("sc://spark:15002", "run", "failed", "rows moved by Spark (sc://spark:15002)"),
-        ("this process", "run", "done", "rows moved by threads of this process"),
+        ("process", "run", "done", "rows moved by threads of this process (engine: process)"),
+        ("this process", "run", "done", "rows moved by threads of this process (engine: process)"),
+        ("process", "run", "nothing to do", "nothing to move, engine: process"),
         (None, "run", "nothing to do", "nothing to move, no Spark"),
         (None, "run", "failed", "no rows moved"),
         ("local", "verify", "equal", "rows compared by Spark (local)"),
-        ("this process", "verify", "equal", "rows compared by threads of this process"),
+        ("process", "verify", "equal", "rows compared by threads of this process (engine: process)"),
         (None, "verify", "equal", "no Spark"),
     ],
 )
@@ -33,7 +35,10 @@ def test_engine_in_words(engine: str | None, verb: str, outcome: str, words: str
     ("report", "line"),
     [
         ({"engine": "local", "verb": "run", "outcome": "done"}, ", rows moved by Spark (local)"),
-        ({"engine": "this process", "verb": "run", "outcome": "done"}, ", rows moved by threads of this process"),
+        (
+            {"engine": "process", "verb": "run", "outcome": "done"},
+            ", rows moved by threads of this process (engine: process)",
+        ),
         ({"engine": None, "verb": "run", "outcome": "nothing to do"}, ", nothing to move, no Spark"),
         (None, ""),
     ],
@@ -47,11 +52,12 @@ def test_demo_says_what_moved_the_rows(report: dict[str, Any] | None, line: str)
     [
         ("local", "run", "done", "run: done, 0 rows extracted, 0 loaded (2.0 s); rows moved by Spark (local)"),
         (
-            "this process",
+            "process",
             "run",
             "done",
-            "run: done, 0 rows extracted, 0 loaded (2.0 s); rows moved by threads of this process",
+            "run: done, 0 rows extracted, 0 loaded (2.0 s); rows moved by threads of this process (engine: process)",
         ),
+        ("process", "run", "nothing to do", "run: nothing to do (2.0 s, engine: process)"),
         (None, "run", "nothing to do", "run: nothing to do (2.0 s, no Spark)"),
         ("local", "run", "nothing to do", "run: nothing to do (2.0 s, rows moved by Spark (local))"),
         (None, "run", "failed", "run: failed, 0 rows extracted, 0 loaded (2.0 s); no rows moved"),

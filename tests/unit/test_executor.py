@@ -1,4 +1,4 @@
-"""Executors: every split gets one outcome, failures included; and which executor moves how many rows."""
+"""Executors: every split gets one outcome, failures included. Engines: the user chooses which executor there is."""
 
 from __future__ import annotations
 
@@ -10,11 +10,20 @@ from typing import Any, cast
 import pytest
 
 from kit.one_process import OneProcess
-from tidegate.errors import LakeError, SparkUnavailable, Transient
-from tidegate.spark.engine import Engine
-from tidegate.spark.executor import Executor, LocalExecutor, SparkExecutor, SplitOutcome, _Shares, reason_of
+from tidegate.errors import ConfigError, LakeError, SparkUnavailable, Transient
+from tidegate.interfaces.worker import Worker, retried
+from tidegate.spark.engine import engine_of
+from tidegate.spark.executor import (
+    ROWS_OF_A_JOB,
+    Executor,
+    LocalExecutor,
+    SparkExecutor,
+    SplitOutcome,
+    _Shares,
+    reason_of,
+)
+from tidegate.spark.place import Opened, Place
 from tidegate.spark.session import cores_of
-from tidegate.spark.worker import Worker, retried
 
 IN_A_WORKER = """
   An exception was thrown from the Python worker. Please see the stack trace below.
@@ -134,6 +143,14 @@ def test_shares_become_smaller_towards_the_end(splits: int, width: int, sizes: l
     assert [number for share in taken for number, _ in share] == list(range(splits))
 
 
+def test_large_splits_have_jobs_of_their_own():
+    """Two splits that together exceed the rows of a job are two jobs; small ones share one."""
+    rows = [ROWS_OF_A_JOB // 2] * 2 + [ROWS_OF_A_JOB + 1] * 2 + [10] * 4
+    shares = _Shares([Counted(number) for number in range(len(rows))], 1, rows)
+    taken = [[number for number, _ in share] for share in iter(shares.next, [])]
+    assert taken == [[0, 1], [2], [3], [4, 5], [6], [7]]
+
+
 @pytest.mark.parametrize(
     ("master", "cores"),
     [
@@ -166,63 +183,85 @@ def test_transient_errors_are_repeated():
 # The engine
 
 
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Sessions that were opened or closed, in this order. None of them is real."""
+    happened: list[str] = []
+
+    def open_one(place: Place) -> Opened:
+        happened.append("opened")
+        return Opened(cast(Any, object()), place.master or "local", lambda: happened.append("closed"))
+
+    monkeypatch.setattr("tidegate.spark.engine.open_place", open_one)
+    return happened
+
+
 @pytest.mark.parametrize(
-    ("settings", "counts", "few"),
+    ("place", "given", "name"),
     [
-        ({"from_rows": 100}, [], True),
-        ({"from_rows": 100}, [60, 39], True),
-        ({"from_rows": 100}, [60, 40], False),
-        ({"from_rows": 100}, [1, None], False),
-        ({"from_rows": 100}, [5000], True),
-        ({"from_rows": 100}, [None], True),
-        ({"from_rows": 0}, [0], False),
-        ({"from_rows": 100, "master": "local[2]"}, [1], False),
-        ({"from_rows": 100, "remote": "sc://host"}, [1], False),
-        ({"from_rows": 100, "given": object()}, [1], False),
+        (Place(), None, "local"),
+        (Place(master="local[2]"), None, "local[2]"),
+        (Place(), cast(Any, object()), "session given"),
     ],
+    ids=["by default", "with a master", "with a session"],
 )
-def test_few_rows_are_moved_here_and_others_by_spark(
-    settings: dict[str, object], counts: list[int | None], few: bool, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(Engine, "_opened", lambda self: object())
-    engine = Engine(**{"master": None, "remote": None, "options": {}, **settings})  # type: ignore[arg-type]
+def test_spark_moves_the_rows(place: Place, given: Any, name: str, opened: list[str]):
+    engine = engine_of("spark", place, given)
     assert engine.name is None
-    engine.prewarm(counts)
-    executor = engine.executor_for(counts)
-    assert isinstance(executor, LocalExecutor) is few
-    assert (engine.name == "this process") is few
+    executor = engine.executor()
+    assert isinstance(executor, SparkExecutor)
+    assert (engine.name, executor.name) == (name, name)
 
 
-def test_once_spark_was_started_it_moves_everything(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(Engine, "_opened", lambda self: object())
-    engine = Engine(None, None, {}, from_rows=100)
-    engine.prewarm([99])
-    engine.prewarm([99, 1])
-    assert isinstance(engine.executor_for([1]), SparkExecutor)
+def test_engine_process_moves_rows_by_threads(opened: list[str]):
+    """Its name is in every report, also of a run that moved nothing."""
+    engine = engine_of("process", Place())
+    assert engine.name == "process"
+    engine.prewarm()
+    assert isinstance(engine.executor(), LocalExecutor)
+    engine.close()
+    assert opened == []
 
 
-def test_engine_names_nothing_before_rows_move(monkeypatch: pytest.MonkeyPatch):
+def test_session_and_engine_process_are_refused():
+    """Neither silently wins."""
+    with pytest.raises(ConfigError, match="A Spark session was passed in, and the project has `engine: process`"):
+        engine_of("process", Place(), cast(Any, object()))
+
+
+def test_engine_names_nothing_before_rows_move(opened: list[str]):
     """A Spark that was started in the background and not needed did not move anything."""
-    monkeypatch.setattr(Engine, "_opened", lambda self: object())
-    engine = Engine(None, None, {}, from_rows=100)
-    engine.prewarm([99, 1])
+    engine = engine_of("spark", Place())
+    engine.prewarm()
     assert engine.name is None
 
 
-def test_a_session_closed_while_it_starts_is_stopped_before_the_next(monkeypatch: pytest.MonkeyPatch):
+def test_one_session_is_opened(opened: list[str]):
+    engine = engine_of("spark", Place())
+    engine.prewarm()
+    engine.prewarm()
+    engine.executor()
+    engine.executor()
+    engine.close()
+    engine.close()
+    assert opened == ["opened", "closed"]
+
+
+def test_session_closed_while_starting_is_stopped(monkeypatch: pytest.MonkeyPatch):
+    """It is stopped before the next one is opened."""
     happened: list[str] = []
     is_there = threading.Event()
 
-    def opened(self: Engine) -> str:
+    def open_one(place: Place) -> Opened:
         is_there.wait(timeout=10)
-        happened.append("made")
-        return f"session {len(happened)}"
+        happened.append("opened")
+        return Opened(cast(Any, object()), "local", lambda: happened.append("closed"))
 
-    monkeypatch.setattr(Engine, "_opened", opened)
-    monkeypatch.setattr("tidegate.spark.session.close_session", lambda one: happened.append(f"closed {one}"))
-    first, second = (Engine(None, None, {}, from_rows=100) for _ in range(2))
-    first.prewarm([60, 40])
+    monkeypatch.setattr("tidegate.spark.engine.open_place", open_one)
+    first, second = engine_of("spark", Place()), engine_of("spark", Place())
+    first.prewarm()
     first.close()
-    second.prewarm([60, 40])
+    second.prewarm()
     is_there.set()
-    assert (str(second.session()), happened) == ("session 3", ["made", "closed session 1", "made"])
+    second.executor()
+    assert happened == ["opened", "closed", "opened"]

@@ -252,7 +252,7 @@ def test_a_run_without_spark_says_so() -> None:
     ("engine", "words"),
     [
         ("local[2]", "rows moved by Spark (local[2])"),
-        ("this process", "rows moved by threads of this process"),
+        ("process", "rows moved by threads of this process (engine: process)"),
     ],
 )
 def test_run_says_what_moved_its_rows(engine: str, words: str) -> None:

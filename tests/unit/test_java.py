@@ -93,7 +93,8 @@ def test_missing_java_gives_a_clear_error(tmp_path: Path, monkeypatch: pytest.Mo
         "Spark needs Java 17 or 21, which this machine does not have "
         "(JAVA_HOME is Java 8; `java` on the PATH is Java 25).\n"
         "Nothing was read or written.\n"
-        "Install a Java 17 or 21 and set JAVA_HOME to it, or bring one along with `pip install 'tidegate[java]'`."
+        "Bring a Java along with `pip install 'tidegate[java]'`, or install Java 17 or 21 and set JAVA_HOME to it. Or"
+        " write `engine: process`: threads of the process then move the rows, without Java."
     )
 
 

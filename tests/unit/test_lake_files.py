@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tidegate.errors import LakeError
 from tidegate.interfaces.database import BatchSize
 from tidegate.interfaces.lake import KEYS, ROWS, EntryFacts, LakeTable, Layout, Part
-from tidegate.lakes import parquet
+from tidegate.lakes import _paths, parquet
 from tidegate.lakes._files import FileWriter
 from tidegate.lakes.parquet import ParquetLake
 from tidegate.model.names import TableName
@@ -45,12 +45,12 @@ def values_of(table: TableName, column: str) -> LakeTable:
 
 
 def path_of(table: TableName, column: str, value: str) -> str:
-    return ParquetLake(ROOT)._path(values_of(table, column), value, ROWS)
+    return _paths.path_of(values_of(table, column), value, ROWS)
 
 
 @pytest.fixture
 def lake(tmp_path: Path) -> ParquetLake:
-    made = ParquetLake(tmp_path / "lake")
+    made = ParquetLake.at(tmp_path / "lake")
     made.begin(RUN)
     return made
 
@@ -139,12 +139,12 @@ def test_different_values_have_different_paths(one: str, other: str):
 @given(table=NAMES, column=NAMES, value=VALUES)
 def test_entry_is_found_with_its_value(tmp_path_factory: pytest.TempPathFactory, table: str, column: str, value: str):
     """An entry is found again under its value. A shortened value is only in the footer."""
-    lake, place = ParquetLake(tmp_path_factory.mktemp("lake")), values_of(TableName("", table), column)
+    lake, place = ParquetLake.at(tmp_path_factory.mktemp("lake")), values_of(TableName("", table), column)
     lake.begin(RUN)
     committed = put(lake, place, value, 1)
 
     assert lake.entries(place, {}).by_window == {value: committed}
-    assert committed.id == lake._path(place, value, ROWS)
+    assert committed.id == _paths.path_of(place, value, ROWS)
     ((path, named),) = lake._value_paths(place)
     assert path == committed.id
     assert named == value or (named is None and len(value) > 6)
@@ -154,7 +154,7 @@ def test_short_value_is_read_from_the_file_name(lake: ParquetLake):
     """Short values are read from file names, because reading each footer would make planning slow."""
     short = {"20240131", "~", "..", "a/b", ""}
     for value in short:
-        place = Path(lake.place, lake._path(ORDERS, value, ROWS))
+        place = Path(lake.place, _paths.path_of(ORDERS, value, ROWS))
         place.parent.mkdir(parents=True)
         place.write_bytes(b"tide")
 
@@ -177,14 +177,14 @@ def test_entries_of_other_tables_are_not_listed(lake: ParquetLake):
 @pytest.mark.parametrize("table", [ORDERS, RATES, CLIENTS])
 def test_missing_lake_has_no_entries(tmp_path: Path, table: LakeTable):
     """A lake whose folder does not exist has no entries."""
-    found = ParquetLake(tmp_path / "nowhere").entries(table, {})
+    found = ParquetLake.at(tmp_path / "nowhere").entries(table, {})
     assert (found.by_window, found.superseded, found.scope) == ({}, (), None)
 
 
 def test_entry_of_another_table_is_refused(lake: ParquetLake):
     """A file whose footer names another table is neither read nor overwritten."""
     other = put(lake, values_of(TableName("", "other"), "cobid"), "1", 1)
-    lake.storage.publish(other.id, lake._path(ORDERS, "1", ROWS))
+    lake.storage.publish(other.id, _paths.path_of(ORDERS, "1", ROWS))
 
     with pytest.raises(LakeError, match="says that it holds other by cobid, not orders by cobid"):
         lake.entries(ORDERS, {})
@@ -426,7 +426,7 @@ def test_files_of_version_1_have_typed_tokens(
     lake: ParquetLake, table: LakeTable, window: str, facts: dict[str, Any], token: Token
 ):
     """Version 1 kept `newest` and `window` as texts in the footer. Such files are read with the token of now."""
-    path = lake._path(table, window, ROWS)
+    path = _paths.path_of(table, window, ROWS)
     writer = FileWriter(lake.storage, path, SCHEMA)
     writer.write(pa.record_batch({"id": pa.array([1, 2], pa.int64())}))
     writer.close(

@@ -9,15 +9,15 @@ from typing import Any, cast
 import pytest
 
 from tidegate.errors import LakeError
+from tidegate.interfaces.worker import Worker
 from tidegate.model.plan import ChangeSchema, Remove
 from tidegate.model.report import StepOutcome
 from tidegate.model.values import Value, ValueKind
 from tidegate.runs.listener import Boundary, Listener
 from tidegate.runs.order import in_order
 from tidegate.runs.run import Job, Pipeline, Run
-from tidegate.spark.engine import Engine
+from tidegate.spark.engine import ProcessEngine
 from tidegate.spark.executor import SplitOutcome
-from tidegate.spark.worker import Worker
 
 
 class Heard(Listener):
@@ -49,7 +49,7 @@ class Reached(Boundary):
 def new_run(**parts: Any) -> Run:
     project = SimpleNamespace(max_connections=2, error_threshold=0.0, tables={})
     pipeline = Pipeline(cast(Any, project), cast(Any, None), cast(Any, None), cast(Any, None))
-    return Run(pipeline, Engine(None, None, {}, from_rows=1_000), **parts)
+    return Run(pipeline, ProcessEngine(), **parts)
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def test_jobs_return_with_what_they_are_about():
     assert {about: outcome.result for about, outcome in found.items()} == {"job 1": 2, "job 2": 4, "job 3": None}
     assert isinstance(found["job 3"].error, LakeError)
     assert (heard.phases, heard.ended, reached.places) == ([("extract", 3, 6)], 1, ["extract done"])
-    assert run.engine.name == "this process"
+    assert run.engine.name == "process"
     assert set(run.timings) == {"spark start", "extract"}
 
 
@@ -116,7 +116,7 @@ def test_report_carries_what_the_run_gathered():
     assert (report.run, report.verb, report.outcome, report.exit_code) == (run.id, "verify", "failed", 1)
     assert (report.rows_extracted, report.rows_loaded, report.bytes_extracted) == (5, 5, 9)
     assert report.failures == (("prices", "no room"),)
-    assert report.engine is None
+    assert report.engine == "process"
 
 
 # The order of steps

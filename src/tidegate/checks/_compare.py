@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from tidegate.hashing.receipts import read_receipt, with_text_where_needed
+from tidegate.buckets.assign import buckets_for, in_buckets
+from tidegate.buckets.exchange import Block, Channels, Exchange
+from tidegate.errors import NotNative, TidegateError
+from tidegate.hashing.receipts import read_receipt
 from tidegate.interfaces.check import Sides
 from tidegate.interfaces.database import Database, ReadRequest
+from tidegate.interfaces.worker import Progress, Worker
 from tidegate.model.receipt import Receipt
 from tidegate.model.report import Comparison
 from tidegate.model.state import LakeEntry, LedgerEntry
 from tidegate.model.values import Value
-from tidegate.spark.worker import Worker
 from tidegate.tables.planned import PlannedTable
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from tidegate.hashing.rows import Words
+
 EXAMPLES = 5
+WAYS = ("missing in the target", "only in the target", "changed")
+_SOURCE, _TARGET = 0, 1
 # Characters that no key has: ("a, b", "c") and ("a", "b, c") are two keys, and a null is no text.
 _BETWEEN, _NULL = "\x1f", "\x1e"
 
@@ -41,12 +48,57 @@ class Compared:
     text_columns: tuple[str, ...] = ()
     """The columns that both sides were read as text in."""
     keys: Mapping[str, DifferingKeys] = field(default_factory=dict)
-    """By how they differ: `missing in the target`, `only in the target` or `changed`."""
+    """By how they differ, which is one of `WAYS`."""
 
 
 @dataclass(frozen=True)
-class CompareSplit:
-    """Reads the receipts of one window in source and target. Either side may be left out."""
+class SideReader:
+    """Reads one side once: its receipt, and the key and hash of each row where keys are asked for."""
+
+    database: Database
+    request: ReadRequest
+    snapshot: str
+    channel: int
+    keys: tuple[str, ...] = ()
+
+    def read(self, worker: Worker, buckets: int) -> Generator[Block, None, Receipt]:
+        with worker.sessions.session(self.database, "verify", read_only=True) as session:
+            session.use_snapshot(self.snapshot) if self.snapshot else session.export_snapshot()
+            if not self.keys:
+                return read_receipt(session, self.request, worker.progress)
+            total = _Total(worker.progress)
+            rows = (total.add(keyed_hashes(batch, self.keys)) for batch in session.read(self.request))
+            for bucket, block in in_buckets(rows, buckets):
+                yield bucket, self.channel, block
+            return total.receipt
+
+
+@dataclass
+class _Total:
+    """The receipt of rows whose hashes pass by."""
+
+    progress: Progress
+    rows: int = 0
+    total: int = 0
+
+    def add(self, hashed: tuple[pa.Table, Words, Words]) -> tuple[pa.Table, Words]:
+        from tidegate.hashing.rows import sum_hashes
+
+        table, key_hashes, row_hashes = hashed
+        self.rows += table.num_rows
+        self.total += sum_hashes(row_hashes)
+        self.progress.add(table.num_rows)
+        return table, key_hashes
+
+    @property
+    def receipt(self) -> Receipt:
+        return Receipt.of_sum(self.rows, self.total)
+
+
+@dataclass(frozen=True)
+class CompareSplit(Exchange):
+    """Reads the receipts of one window in source and target, then in buckets the keys that differ. Either side may be
+    left out."""
 
     source: Database | None
     source_request: ReadRequest | None
@@ -57,52 +109,49 @@ class CompareSplit:
     """What the lake or the ledger read as text: hashes can be compared only when it is read alike."""
     keys: tuple[str, ...] = ()
     """With keys, rows that differ are named by them."""
+    buckets: int = 1
+    names_keys: bool = False
+    """The receipts were found to differ: the keys are read."""
 
-    def run(self, worker: Worker) -> Compared:
-        request = self.source_request or self.target_request
-        assert request is not None
-        return with_text_where_needed(
-            request.with_text(self.text_columns), lambda readable: self._compare(readable.text_columns, worker)
+    @property
+    def readers(self) -> list[SideReader]:
+        keys = self.keys if self.names_keys else ()
+        sides = (
+            (_SOURCE, self.source, self.source_request, self.snapshot),
+            (_TARGET, self.target, self.target_request, ""),
         )
+        return [
+            SideReader(database, replace(request, text_columns=self.text_columns), snapshot, channel, keys)
+            for channel, database, request, snapshot in sides
+            if database is not None and request is not None
+        ]
 
-    def _compare(self, text_columns: tuple[str, ...], worker: Worker) -> Compared:
-        source = self._receipt(self.source, self.source_request, self.snapshot, text_columns, worker)
-        target = self._receipt(self.target, self.target_request, "", text_columns, worker)
-        keys = self._keys_that_differ(text_columns, worker) if self.keys and source != target else {}
-        return Compared(source, target, text_columns, keys)
-
-    def _receipt(
-        self,
-        database: Database | None,
-        request: ReadRequest | None,
-        snapshot: str,
-        text_columns: tuple[str, ...],
-        worker: Worker,
-    ) -> Receipt | None:
-        if database is None or request is None:
-            return None
-        with worker.sessions.session(database, "verify", read_only=True) as session:
-            session.use_snapshot(snapshot) if snapshot else session.export_snapshot()
-            return read_receipt(session, replace(request, text_columns=text_columns), worker.progress)
-
-    def _keys_that_differ(self, text_columns: tuple[str, ...], worker: Worker) -> dict[str, DifferingKeys]:
-        assert self.source and self.source_request and self.target and self.target_request
-        source_request = replace(self.source_request, text_columns=text_columns)
-        target_request = replace(self.target_request, text_columns=text_columns)
-        source = self._keyed(self.source, source_request, self.snapshot, worker)
-        target = self._keyed(self.target, target_request, "", worker)
+    def compare(self, rows: Channels) -> dict[str, DifferingKeys]:
+        source, target = (_table_of(rows.get(channel, ())) for channel in (_SOURCE, _TARGET))
         return differing_keys(source, target)
 
-    def _keyed(self, database: Database, request: ReadRequest, snapshot: str, worker: Worker) -> pa.Table:
-        with worker.sessions.session(database, "verify", read_only=True) as session:
-            session.use_snapshot(snapshot) if snapshot else session.export_snapshot()
-            return keyed_hashes(session.read(request), self.keys)
+    def combine(self, notes: Sequence[Receipt], compared: Sequence[Mapping[str, DifferingKeys]]) -> Compared:
+        receipts = {reader.channel: receipt for reader, receipt in zip(self.readers, notes, strict=True)}
+        keys = {way: _together([found[way] for found in compared if way in found]) for way in WAYS}
+        found = {way: differing for way, differing in keys.items() if differing.count}
+        return Compared(receipts.get(_SOURCE), receipts.get(_TARGET), self.text_columns, found)
+
+    def after(self, problem: TidegateError) -> CompareSplit | None:
+        """A column with a value that Arrow has no room for (NaN) is read as text, on both sides."""
+        if not isinstance(problem, NotNative) or problem.column in self.text_columns:
+            return None
+        return replace(self, text_columns=(*self.text_columns, problem.column))
+
+    def more(self, result: Compared) -> CompareSplit | None:
+        is_asked = self.keys and not self.names_keys
+        return replace(self, names_keys=True) if is_asked and result.source != result.target else None
 
 
 def compare_split(sides: Sides, planned: PlannedTable, window: Value) -> CompareSplit:
     """Return the split that compares a window. What the source no longer has is compared with the ledger."""
     state, change = planned.state, planned.table.change
     in_source, entry = window in state.source, state.ledger.get(window)
+    rows = state.source[window].rows if in_source else None
     known: LakeEntry | LedgerEntry | None = state.lake.get(window) or entry
     target = change.target_request(window)
     return CompareSplit(
@@ -114,6 +163,7 @@ def compare_split(sides: Sides, planned: PlannedTable, window: Value) -> Compare
         target_request=target if in_source or entry is None else planned.table.found.as_loaded(target, entry),
         text_columns=known.text_columns if known else (),
         keys=planned.table.row_names if sides.deep and in_source else (),
+        buckets=buckets_for(max(rows or 0, state.target.get(window) or 0, entry.rows if entry else 0)),
     )
 
 
@@ -144,26 +194,25 @@ def difference_in_words(comparison: Comparison, keys: Mapping[str, DifferingKeys
     return text
 
 
-def keyed_hashes(batches: Iterator[pa.RecordBatch], keys: tuple[str, ...]) -> pa.Table:
-    """Return the key of each row as text and the hash of each row."""
+def keyed_hashes(batch: pa.RecordBatch, keys: tuple[str, ...]) -> tuple[pa.Table, Words, Words]:
+    """Return the key of each row as text with the hash of the row, then the hashes of the keys, and of the rows."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     from tidegate.hashing.rows import hash_rows
 
-    parts = []
-    for batch in batches:
-        texts = [pc.fill_null(_as_text(batch.column(key)), _NULL) for key in keys]
-        hashes = hash_rows(batch)
-        key = pc.binary_join_element_wise(*texts, _BETWEEN) if len(texts) > 1 else texts[0]
-        columns = {"key": key, "hash1": pa.array(hashes[:, 0]), "hash2": pa.array(hashes[:, 1])}
-        parts.append(pa.table(columns))
-    empty = {
-        "key": pa.array([], pa.string()),
-        "hash1": pa.array([], pa.uint64()),
-        "hash2": pa.array([], pa.uint64()),
-    }
-    return pa.concat_tables(parts) if parts else pa.table(empty)
+    texts = [pc.fill_null(_as_text(batch.column(key)), _NULL) for key in keys]
+    key = pc.binary_join_element_wise(*texts, _BETWEEN) if len(texts) > 1 else texts[0]
+    hashes = hash_rows(batch)
+    table = pa.table({"key": key, "hash1": pa.array(hashes[:, 0]), "hash2": pa.array(hashes[:, 1])})
+    return table, hash_rows(batch.select(list(keys))), hashes
+
+
+def _table_of(blocks: Sequence[pa.RecordBatch]) -> pa.Table:
+    import pyarrow as pa
+
+    schema = pa.schema([("key", pa.string()), ("hash1", pa.uint64()), ("hash2", pa.uint64())])
+    return pa.Table.from_batches(blocks, schema=schema)
 
 
 def differing_keys(source: pa.Table, target: pa.Table) -> dict[str, DifferingKeys]:
@@ -172,19 +221,26 @@ def differing_keys(source: pa.Table, target: pa.Table) -> dict[str, DifferingKey
     counted = [side.group_by(content).aggregate([([], "count_all")]) for side in (source, target)]
     both = counted[0].join(counted[1], content, join_type="full outer", left_suffix="_s", right_suffix="_t")
     names = [name for name in both.column_names if name.startswith("count_all")]
-    uneven = [row for row in both.select(["key", *names]).to_pylist() if row[names[0]] != row[names[1]]]
-    on_source = {row["key"] for row in uneven if (row[names[0]] or 0) > (row[names[1]] or 0)}
-    on_target = {row["key"] for row in uneven if (row[names[1]] or 0) > (row[names[0]] or 0)}
-    groups = {
-        "missing in the target": on_source - on_target,
-        "only in the target": on_target - on_source,
-        "changed": on_source & on_target,
-    }
-    return {way: DifferingKeys(len(keys), _examples(keys)) for way, keys in groups.items() if keys}
+    in_source, in_target = (both[name].fill_null(0) for name in names)
+    on_source, on_target = (
+        set(both.filter(is_more)["key"].to_pylist())
+        for is_more in (_greater(in_source, in_target), _greater(in_target, in_source))
+    )
+    groups = dict(zip(WAYS, (on_source - on_target, on_target - on_source, on_source & on_target), strict=True))
+    return {way: DifferingKeys(len(keys), tuple(sorted(keys)[:EXAMPLES])) for way, keys in groups.items() if keys}
 
 
-def _examples(keys: set[str]) -> tuple[str, ...]:
-    return tuple(key.replace(_BETWEEN, ", ").replace(_NULL, "NULL") for key in sorted(keys)[:EXAMPLES])
+def _greater(counts: pa.ChunkedArray, others: pa.ChunkedArray) -> pa.ChunkedArray:
+    import pyarrow.compute as pc
+
+    return pc.greater(counts, others)
+
+
+def _together(found: Sequence[DifferingKeys]) -> DifferingKeys:
+    """Return the keys of all buckets together, as people read them. A key is in one bucket only."""
+    examples = sorted(example for one in found for example in one.examples)[:EXAMPLES]
+    readable = tuple(key.replace(_BETWEEN, ", ").replace(_NULL, "NULL") for key in examples)
+    return DifferingKeys(sum(one.count for one in found), readable)
 
 
 def _as_text(column: pa.Array) -> pa.Array:

@@ -17,14 +17,13 @@ class ContentCheck(Check):
     """Compares a whole table by the hash of its rows, and by keys where the target may hold more."""
 
     name = "content"
+    loads = ("merge", "replace")
 
     def windows(self, planned: PlannedTable) -> tuple[list[Value], list[Finding]]:
         if not planned.state.ledger:
             return [], [Finding(planned.key, "scope", "nothing was loaded yet: there is nothing to verify")]
-        is_kept = planned.table.found.settings.on_target_change == "keep"
-        if is_kept and status_of(planned).values[0].state == "differs":
-            text = "left out of the proof: `on_target_change: keep` and somebody changed rows in the target"
-            return [], [Finding(planned.key, "receipt", text, WHOLE_TABLE.text, "note")]
+        if _is_kept(planned) and status_of(planned).values[0].state == "differs":
+            return [], [_left_out(planned)]
         return [WHOLE_TABLE], []
 
     def split(self, sides: Sides, planned: PlannedTable, window: Value) -> CompareSplit:
@@ -36,8 +35,26 @@ class ContentCheck(Check):
         comparison = comparison_of(planned, window, result.source, result.target)
         if comparison.equal:
             return comparison, []
+        if _is_kept(planned) and _differs_from_the_load(planned, result):
+            return replace(comparison, contained=True), [_left_out(planned)]
         if not planned.table.load.needs.deletes and result.keys and set(result.keys) <= {"only in the target"}:
             more = result.keys["only in the target"].count
             what = f"every row of the source is in the target, which holds {more:,} more (`allow_deletes` is off)"
             return replace(comparison, contained=True), [Finding(planned.key, "receipt", what, window.text, "note")]
         return comparison, [Finding(planned.key, "receipt", difference_in_words(comparison, result.keys), window.text)]
+
+
+def _is_kept(planned: PlannedTable) -> bool:
+    return planned.table.found.settings.on_target_change == "keep"
+
+
+def _differs_from_the_load(planned: PlannedTable, result: Compared) -> bool:
+    """Return whether the target is no longer as the last load left it. Planning does not read a large table."""
+    entry = planned.state.ledger.get(WHOLE_TABLE)
+    left = entry.target_receipt if entry is not None else None
+    return planned.state.unread and left is not None and result.target is not None and result.target != left
+
+
+def _left_out(planned: PlannedTable) -> Finding:
+    text = "left out of the proof: `on_target_change: keep` and somebody changed rows in the target"
+    return Finding(planned.key, "receipt", text, WHOLE_TABLE.text, "note")

@@ -2,50 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from tidegate.buckets.assign import buckets_for
+from tidegate.buckets.exchange import Channels, Exchange
 from tidegate.checks._compare import comparison_of
-from tidegate.hashing.receipts import with_text_where_needed
+from tidegate.checks._version_rows import BEYOND, HELD, INSIDE, KEYS, LOG, LogReader, VersionReader, hashes_of
+from tidegate.errors import NotNative, TidegateError
 from tidegate.history.version_task import VersionLoad, VersionTask
 from tidegate.interfaces.check import Check, Sides
-from tidegate.interfaces.database import Database, ReadRequest, Session
+from tidegate.interfaces.database import Database, ReadRequest
 from tidegate.interfaces.load import Batches
 from tidegate.model.receipt import Receipt
 from tidegate.model.report import Comparison, Finding
 from tidegate.model.values import Value
-from tidegate.model.windows import ALL_VERSIONS
-from tidegate.spark.worker import Progress, Worker
 from tidegate.tables.planned import PlannedTable
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from tidegate.history.finding import HistoryFinding
     from tidegate.history.versions import Versions
-
-Found = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
 class VersionsCompared:
-    """The receipts of both sides, and what was found: check, text and severity of each finding."""
+    """The receipts of both sides, and what was found."""
 
     source: Receipt
     target: Receipt
-    findings: tuple[Found, ...]
+    findings: tuple[HistoryFinding, ...]
+    wants_log: bool = False
+    """Whether the target has versions of which the log of the lake may know."""
+    is_comparable: bool = True
+    """Whether the version keys of the log can be compared with those of the target."""
+
+
+@dataclass(frozen=True)
+class VersionsFound:
+    """What one bucket tells."""
+
+    findings: tuple[HistoryFinding, ...]
+    asked_for_log: bool
 
 
 class VersionsCheck(Check):
     """Compares all versions of a table at once."""
 
     name = "versions"
+    loads = ("scd2",)
 
     def windows(self, planned: PlannedTable) -> tuple[list[Value], list[Finding]]:
         if not planned.state.ledger:
             return [], [Finding(planned.key, "scope", "nothing was loaded yet: there is no scope to verify")]
-        return [ALL_VERSIONS], []
+        return [min(planned.state.source)], []  # all of it, as one
 
     def split(self, sides: Sides, planned: PlannedTable, window: Value) -> CompareVersions:
         table, scope = planned.table, planned.plan.scope
@@ -53,7 +66,9 @@ class VersionsCheck(Check):
         assert isinstance(load, VersionLoad)
         rows = table.change.loaded_rows(planned.state, scope)
         assert rows.newest is not None
-        log = partial(sides.lake.read_log, table.lake_table, load.extracted_names, table.found.batch)
+        names, keys = tuple(load.extracted_names), load.template.keys
+        is_divided = set(keys) <= set(names)
+        log = partial(sides.lake.read_log, table.lake_table, names, table.found.batch)
         return CompareVersions(
             source=sides.source,
             target=sides.target,
@@ -66,17 +81,20 @@ class VersionsCheck(Check):
             text_columns=rows.newest.text_columns,
             keys=rows.keys,
             extracted=log if load.cursor is not None else None,
+            extracted_names=names,
             besides=_severity_of_extra(planned),
+            # A version key without the business key may go from one key to another: then rows are not divided.
+            buckets=buckets_for(planned.state.target.get(window), versions=True) if is_divided else 1,
         )
 
     def evaluate(
         self, planned: PlannedTable, window: Value, result: VersionsCompared
     ) -> tuple[Comparison, list[Finding]]:
         comparison = comparison_of(planned, window, result.source, result.target)
-        if not any(severity == "error" for _, _, severity in result.findings):
+        if not any(found.severity == "error" for found in result.findings):
             comparison = replace(comparison, contained=True)
         findings = [
-            Finding(planned.key, check, what, window.text, severity) for check, what, severity in result.findings
+            Finding(planned.key, found.kind.check, found.text, window.text, found.severity) for found in result.findings
         ]
         return comparison, findings
 
@@ -90,8 +108,8 @@ def _severity_of_extra(planned: PlannedTable) -> str:
 
 
 @dataclass(frozen=True)
-class CompareVersions:
-    """Reads both sides once, as hashes."""
+class CompareVersions(Exchange):
+    """Reads both sides once, as hashes, in buckets of the business key."""
 
     source: Database
     target: Database
@@ -108,57 +126,74 @@ class CompareVersions:
     keys: ReadRequest | None = None
     """All keys of the source, where they tell what left."""
     extracted: Batches | None = None
-    """What names a version, of all that were ever extracted."""
+    """The version keys that were ever extracted, and the business keys."""
+    extracted_names: tuple[str, ...] = ()
+    """The columns of a version key, as the lake has them."""
     besides: str = "error"
     """How grave it is that the target has more: a tester may keep what is his."""
+    buckets: int = 1
+    reads_log: bool = False
+    """Whether the version keys that were ever extracted are read. They are asked for where the target has more."""
 
-    def run(self, worker: Worker) -> VersionsCompared:
-        request = self.held.with_text(self.text_columns)
-        return with_text_where_needed(request, lambda readable: self._compare(readable.text_columns, worker))
+    @property
+    def readers(self) -> list[VersionReader | LogReader]:
+        sides = {INSIDE: self.inside, **({BEYOND: self.beyond} if self.beyond is not None else {})}
+        columns, text = self.held.columns, self.text_columns
+        readers: list[VersionReader | LogReader] = [
+            VersionReader(self.source, self.snapshot, sides, self.form, columns, text, self.keys),
+            VersionReader(self.target, "", {HELD: self.held}, self.form, columns, text),
+        ]
+        if self.reads_log and self.extracted is not None:
+            by_name = {column.name: column for column in columns}
+            version_key = [by_name[name] for name in self.form.scd2_columns.version_key]
+            readers.append(LogReader(self.extracted, self.extracted_names, self.form.keys, version_key, text))
+        return readers
 
-    def _compare(self, text_columns: tuple[str, ...], worker: Worker) -> VersionsCompared:
-        progress = worker.progress
-
-        def versions(session: Session, request: ReadRequest | None, *, made: bool = False) -> Versions:
-            return self._versions(session, request, text_columns, progress, made=made)
-
-        is_generated = self.form.generated is not None
-        with worker.sessions.session(self.source, "verify", read_only=True) as session:
-            session.use_snapshot(self.snapshot) if self.snapshot else session.export_snapshot()
-            inside = versions(session, self.inside, made=is_generated)
-            beyond = versions(session, self.beyond, made=is_generated)
-            there = self._there(session, text_columns, progress)
-        with worker.sessions.session(self.target, "verify", read_only=True) as session:
-            session.export_snapshot()
-            held = versions(session, self.held)
-        found = tuple(self._found(inside, beyond, held, there, text_columns))
-        return VersionsCompared(inside.receipt, held.receipt, found)
-
-    def _there(self, session: Session, text_columns: tuple[str, ...], progress: Progress) -> pa.Array | None:
-        from tidegate.history.keys import hash_keys
-
-        if self.keys is None:
-            return None
-        return hash_keys(self._counted(session, self.keys.with_text(text_columns), progress), self.form.keys).unique()
-
-    def _extracted(self, text_columns: tuple[str, ...]) -> pa.Array | None:
+    def compare(self, rows: Channels) -> VersionsFound:
         from tidegate.hashing.arrow import arrow_schema
-        from tidegate.history.keys import hash_version_keys
+        from tidegate.history.blocks import as_versions
 
-        if self.extracted is None:
-            return None
-        return hash_version_keys(
-            self.extracted(), arrow_schema(self.held.columns, text_columns), self.form.scd2_columns
+        schema = arrow_schema(self.held.columns, self.text_columns)
+        inside, beyond, held = (
+            as_versions(rows.get(channel, ()), schema, self.form.scd2_columns) for channel in (INSIDE, BEYOND, HELD)
         )
+        source_keys = hashes_of(rows.get(KEYS, ())) if self.keys is not None else None
+        asked: list[bool] = []
+
+        def extracted() -> pa.Array | None:
+            asked.append(True)
+            return hashes_of(rows.get(LOG, ())) if self.extracted is not None else None
+
+        found = tuple(self._found(inside, beyond, held, source_keys, extracted))
+        return VersionsFound(found, bool(asked))
+
+    def combine(self, notes: Sequence[Any], compared: Sequence[VersionsFound]) -> VersionsCompared:
+        from tidegate.history.finding import add_up
+
+        found = tuple(add_up(finding for one in compared for finding in one.findings))
+        wants_log = self.extracted is not None and any(one.asked_for_log for one in compared)
+        is_comparable = len(notes) < 3 or notes[2]
+        return VersionsCompared(notes[0][INSIDE], notes[1][HELD], found, wants_log, is_comparable)
+
+    def after(self, problem: TidegateError) -> CompareVersions | None:
+        """A column with a value that Arrow has no room for (NaN) is read as text, on both sides."""
+        if not isinstance(problem, NotNative) or problem.column in self.text_columns:
+            return None
+        return replace(self, text_columns=(*self.text_columns, problem.column))
+
+    def more(self, result: VersionsCompared) -> CompareVersions | None:
+        if not result.is_comparable:
+            return replace(self, extracted=None)  # nobody can tell what was extracted
+        return replace(self, reads_log=True) if result.wants_log and not self.reads_log else None
 
     def _found(
         self,
         inside: Versions,
         beyond: Versions,
         held: Versions,
-        there: pa.Array | None,
-        text_columns: tuple[str, ...],
-    ) -> Iterator[Found]:
+        source_keys: pa.Array | None,
+        extracted: Callable[[], pa.Array | None],
+    ) -> Iterator[HistoryFinding]:
         import pyarrow as pa
 
         from tidegate.history import findings as histories
@@ -166,17 +201,17 @@ class CompareVersions:
 
         form, flagged = self.form, self.form.flag is not None
         if form.generated is not None:
-            seen = pa.concat_arrays([business_keys(inside), business_keys(beyond)]) if there is None else there
+            both = pa.concat_arrays([business_keys(inside), business_keys(beyond)])
+            seen = both if source_keys is None else source_keys
             yield from histories.compare_generated_with_source(inside, held)
-            yield from histories.check_deleted_keys(
-                held, seen, "error" if form.closes_absent else "note", has_flag=flagged
-            )
+            severity = "error" if form.closes_absent else "note"
+            yield from histories.check_deleted_keys(held, seen, severity, has_flag=flagged)
             yield from histories.check_history(held)
             return
-        in_scope, extracted = self._in_scope(held), partial(self._extracted, text_columns)
-        yield from histories.compare_with_source(inside, beyond, held, in_scope, there, extracted, self.besides)
-        if there is not None:
-            yield from histories.check_deleted_keys(held, there, "error", has_flag=flagged)
+        in_scope = self._in_scope(held)
+        yield from histories.compare_with_source(inside, beyond, held, in_scope, source_keys, extracted, self.besides)
+        if source_keys is not None:
+            yield from histories.check_deleted_keys(held, source_keys, "error", has_flag=flagged)
         if flagged:
             yield from histories.check_flags(inside, beyond, held, recompute_flags=form.recompute)
 
@@ -190,34 +225,3 @@ class CompareVersions:
         if floor is None:
             return held
         return held.filter(np.asarray(pc.fill_null(pc.greater_equal(held.sort_values, floor), False)))
-
-    def _versions(
-        self,
-        session: Session,
-        request: ReadRequest | None,
-        text_columns: tuple[str, ...],
-        progress: Progress,
-        *,
-        made: bool,
-    ) -> Versions:
-        from tidegate.hashing.arrow import arrow_schema
-        from tidegate.history.versions import hash_versions
-
-        schema = arrow_schema(self.held.columns, text_columns)
-        batches = self._counted(session, request.with_text(text_columns), progress) if request else iter(())
-        return hash_versions(self._made(batches) if made else batches, schema, self.form.scd2_columns)
-
-    def _counted(self, session: Session, request: ReadRequest, progress: Progress) -> Iterator[pa.RecordBatch]:
-        for batch in session.read(request):
-            progress.add(batch.num_rows)
-            yield batch
-
-    def _made(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """What the source says now, as versions; since when does not count here."""
-        from tidegate.hashing.arrow import arrow_schema
-        from tidegate.history.generated import add_validity_columns
-
-        assert self.form.generated is not None
-        schema = arrow_schema(self.form.generated.columns)
-        for batch in batches:
-            yield add_validity_columns(batch, schema, self.form.generated.cursor, "1970-01-01T00:00:00")

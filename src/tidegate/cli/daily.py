@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,9 +11,8 @@ from tidegate.cli.options import (
     command_options,
     config_option,
     confirm,
-    master_option,
+    move_options,
     open_project,
-    quiet_option,
     tables_argument,
     yes_option,
 )
@@ -40,18 +39,18 @@ def plan(tables: tuple[str, ...], config: Path, output: Output) -> int:
 @tables_argument
 @config_option
 @click.option("--reload", is_flag=True, help="Extract and load everything in scope again.")
+@click.option("--resume", is_flag=True, help="Also go on with tables that were restored to an earlier state.")
 @yes_option
-@quiet_option
-@master_option
+@move_options
 @command_options
 def run(
     tables: tuple[str, ...],
     config: Path,
     reload: bool,
+    resume: bool,
     yes: bool,
-    quiet: bool,
-    master: str | None,
     output: Output,
+    **how: Any,
 ) -> int:
     """Bring the target in sync with the source: extract what is new, load it, prove it.
 
@@ -59,8 +58,8 @@ def run(
     """
     if reload:
         confirm("Everything in scope will be extracted and replaced in the target. Go on?", yes)
-    with open_project(config, output, quiet=quiet, master=master) as project:
-        report = project.run(*tables, reload=reload, check=False)
+    with open_project(config, output, **how) as project:
+        report = project.run(*tables, reload=reload, resume=resume, check=False)
         output.report(report)
     return report.exit_code
 
@@ -69,15 +68,20 @@ def run(
 @tables_argument
 @config_option
 @click.option("--deep", is_flag=True, help="Name the keys of the rows that differ.")
-@quiet_option
-@master_option
+@move_options
 @command_options
-def verify(tables: tuple[str, ...], config: Path, deep: bool, quiet: bool, master: str | None, output: Output) -> int:
+def verify(
+    tables: tuple[str, ...],
+    config: Path,
+    deep: bool,
+    output: Output,
+    **how: Any,
+) -> int:
     """Compare every row of source and target within the scope. Exit code 3 when they differ.
 
     Example: tidegate verify --deep daily_transactions
     """
-    with open_project(config, output, quiet=quiet, master=master) as project:
+    with open_project(config, output, **how) as project:
         report = project.verify(*tables, deep=deep)
         output.report(report)
     return report.exit_code
@@ -87,16 +91,21 @@ def verify(tables: tuple[str, ...], config: Path, deep: bool, quiet: bool, maste
 @tables_argument
 @config_option
 @yes_option
-@quiet_option
-@master_option
+@move_options
 @command_options
-def repair(tables: tuple[str, ...], config: Path, yes: bool, quiet: bool, master: str | None, output: Output) -> int:
+def repair(
+    tables: tuple[str, ...],
+    config: Path,
+    yes: bool,
+    output: Output,
+    **how: Any,
+) -> int:
     """Verify, then extract and load again the values that differ.
 
     Example: tidegate repair daily_transactions --yes
     """
     confirm("Values that differ from the source will be replaced in the target. Go on?", yes)
-    with open_project(config, output, quiet=quiet, master=master) as project:
+    with open_project(config, output, **how) as project:
         report = project.repair(*tables, check=False)
         output.report(report)
     return report.exit_code
@@ -107,15 +116,14 @@ def repair(tables: tuple[str, ...], config: Path, yes: bool, quiet: bool, master
 @config_option
 @click.option("--from", "from_", required=True, metavar="VALUE", help="The first value, included.")
 @click.option("--to", required=True, metavar="VALUE", help="The last value, included.")
-@quiet_option
-@master_option
+@move_options
 @command_options
-def backfill(table: str, config: Path, from_: str, to: str, quiet: bool, master: str | None, output: Output) -> int:
+def backfill(table: str, config: Path, from_: str, to: str, output: Output, **how: Any) -> int:
     """Add a range of older values to the scope, and load those that are missing.
 
     Example: tidegate backfill daily_transactions --from 20240101 --to 20240131
     """
-    with open_project(config, output, quiet=quiet, master=master) as project:
+    with open_project(config, output, **how) as project:
         report = project.backfill(table, from_, to, check=False)
         output.report(report)
     return report.exit_code

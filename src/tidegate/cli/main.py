@@ -15,7 +15,13 @@ _COMMANDS = {
     "start": ("init", "demo"),
     "daily": ("plan", "run", "verify", "repair", "backfill"),
     "show": ("status", "explain", "describe", "grants", "history", "report", "plugins"),
+    "engine": ("engine",),
     "operate": ("adopt", "forget", "clean"),
+    "lake": ("lake", "export"),
+    "schema": ("schema",),
+    "watermark": ("watermark",),
+    "snapshot": ("snapshot",),
+    "restore": ("restore",),
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,9 +12,8 @@ from tidegate.cli.options import (
     command_options,
     config_option,
     confirm,
-    master_option,
+    move_options,
     open_project,
-    quiet_option,
     tables_argument,
     yes_option,
 )
@@ -27,16 +26,21 @@ if TYPE_CHECKING:
 @tables_argument
 @config_option
 @yes_option
-@quiet_option
-@master_option
+@move_options
 @command_options
-def adopt(tables: tuple[str, ...], config: Path, yes: bool, quiet: bool, master: str | None, output: Output) -> int:
+def adopt(
+    tables: tuple[str, ...],
+    config: Path,
+    yes: bool,
+    output: Output,
+    **how: Any,
+) -> int:
     """Take over rows that the target already has: record their receipts and scope, and reload nothing.
 
     Example: tidegate adopt daily_transactions --yes
     """
     confirm("The rows of the target will be recorded as they are, not compared with the source. Go on?", yes)
-    with open_project(config, output, quiet=quiet, master=master) as project:
+    with open_project(config, output, **how) as project:
         report = project.adopt(*tables, check=False)
         output.report(report)
     return report.exit_code
@@ -81,6 +85,7 @@ def clean(config: Path, older_than: float, dry_run: bool, output: Output) -> int
     lines = [
         *(f"{word}: {folder}" for folder in cleaned.workspaces),
         f"{len(cleaned.workspaces)} workspaces and {cleaned.reports} reports {word}",
+        *([f"{cleaned.archives} archives of snapshots {word}"] if cleaned.archives else []),
     ]
     output.facts(asdict(cleaned), "\n".join(lines))
     return 0

@@ -32,6 +32,9 @@ quiet_option = click.option("-q", "--quiet", is_flag=True, help="No progress whi
 master_option = click.option(
     "--master", metavar="URL", help="Spark master for this call, instead of the configured one."
 )
+engine_option = click.option(
+    "--engine", type=click.Choice(["spark", "process"]), help="What moves the rows in this call, instead of `engine:`."
+)
 debug_option = click.option("--debug", is_flag=True, help="Show the stack trace of an error.")
 tables_argument = click.argument("tables", nargs=-1, metavar="[TABLE]...")
 
@@ -62,14 +65,24 @@ def command_options(command: Command) -> Command:
     return wrapped  # type: ignore[return-value]
 
 
-def open_project(config: Path, output: Output, *, quiet: bool = True, master: str | None = None) -> Tidegate:
-    """Return the project of a configuration file. Connects to nothing yet."""
+def move_options(command: Command) -> Command:
+    """Add the options of a command that moves or compares rows, for `open_project`: `--quiet`, `--engine`,
+    `--master`."""
+    return quiet_option(engine_option(master_option(command)))
+
+
+def open_project(
+    config: Path, output: Output, *, quiet: bool = True, engine: str | None = None, master: str | None = None
+) -> Tidegate:
+    """Return the project of a configuration file. Connects to nothing yet. A master stands for Spark as the engine."""
     from tidegate.api import Tidegate
     from tidegate.cli.progress import BarProgress, PlainProgress
     from tidegate.config import load_project
     from tidegate.runs.listener import Listener
 
-    project = load_project(config)
+    if engine == "process" and master:
+        raise ConfigError("`--engine process` and `--master` exclude each other.", "Nothing was done.", "Use one.")
+    project = load_project(config, engine="spark" if master else engine)
     output.redact = project.redactor().redact
     if master:
         spark = project.spark.model_copy(update={"master": master, "remote": None})

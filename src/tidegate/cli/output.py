@@ -46,6 +46,8 @@ class Output:
         click.secho(self.redact(text), **style)
 
     def plan(self, plan: Plan) -> None:
+        for note in plan.notes:
+            self.line(f"note: {note}")
         for table in plan.tables:
             self.line(f"{table.table}  scope {table.labels.scope(table.scope)}", bold=True)
             for step in table.steps:
@@ -142,6 +144,7 @@ class JsonOutput(Output):
             {
                 "tables": tables,
                 "failures": [{"table": key, "problem": problem} for key, problem in plan.failures],
+                "notes": list(plan.notes),
             }
         )
 
@@ -225,7 +228,7 @@ def _summary(report: RunReport) -> str:
         values = f"{_compared(report)}, {sum(step.rows for step in report.steps):,} rows in the target"
         return f"verify: {_verdict(report)} ({values}, {report.seconds:.1f} s); {engine}{_outside(report)}"
     if report.outcome == "nothing to do":
-        moved_by = "no Spark" if report.engine is None else engine
+        moved_by = engine.removeprefix("nothing to move, ")
         return f"{report.verb}: nothing to do ({report.seconds:.1f} s, {moved_by})"
     moved = f"{report.rows_extracted:,} rows extracted, {report.rows_loaded:,} loaded"
     return f"{report.verb}: {report.outcome}, {moved} ({report.seconds:.1f} s); {engine}"

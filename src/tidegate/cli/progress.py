@@ -17,11 +17,27 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 
+_LINE_SECONDS = 30.0
+
+
 class PlainProgress(Listener):
-    """Prints one line per step on standard error, in the words of the plan."""
+    """Prints one line per step on standard error, in the words of the plan, and the rows so far now and then."""
 
     def __init__(self, redact: Callable[[str], str]) -> None:
         self._redact = redact
+        self._name, self._expected = "", ""
+        self._started = self._said = 0.0
+
+    def phase(self, name: str, splits: int, rows: int | None) -> None:
+        self._name, self._expected = name, f" of {rows:,}" if rows else ""
+        self._started = self._said = time.monotonic()
+
+    def moved(self, rows: int) -> None:
+        now = time.monotonic()
+        if rows and now - self._said >= _LINE_SECONDS:
+            self._said = now
+            speed = rows / (now - self._started)
+            click.echo(f"{self._name}: {rows:,}{self._expected} rows so far, {speed:,.0f} rows/s", err=True)
 
     def step(self, outcome: StepOutcome) -> None:
         click.echo(self._redact(_line(outcome)), err=True)

@@ -47,14 +47,15 @@ def _loaded_versions(table: VersionsStatus) -> str:
     versions = sum(value.target_rows or 0 for value in table.values)
     is_loaded = any(batch.generation for batch in table.batches) if table.is_whole else bool(table.watermark)
     if not is_loaded:
-        in_target = f"; the target holds {versions:,} versions" if versions else ""
+        in_target = f"; the target holds {versions:,} {table.unit}s" if versions else ""
         in_source = "" if table.is_whole else f"; the newest cursor value of the source is {table.newest or 'none'}"
         return f"nothing is loaded yet{in_target}{in_source}"
     batches = f"{len(table.batches):,} {'batch' if len(table.batches) == 1 else 'batches'}"
     loaded_at = max((value.loaded_at for value in table.values), default="")
     content = "the whole table" if table.is_whole else f"{table.partition_column} up to {table.watermark}"
     return (
-        f"{content} is loaded, from {batches}; the target holds {versions:,} versions; last loaded {_time(loaded_at)}"
+        f"{content} is loaded, from {batches}; the target holds {versions:,} {table.unit}s;"
+        f" last loaded {_time(loaded_at)}"
     )
 
 
@@ -62,8 +63,11 @@ def _batches(table: VersionsStatus) -> Iterator[str]:
     yield _loaded_versions(table)
     if table.watermark and table.newest != table.watermark:
         yield f"the newest {table.partition_column} of the source is {table.newest}"
+    yield from (text for text in (table.watermark_set,) if text)
+    yield from (f"open: {holder}" for holder in table.held_by)
+    yield from (f"read again later: {gap}" for gap in table.gaps)
     if table.batches:
-        yield f"{'batch':<21} {'from':<26} {'to':<26} {'versions':>10}  {'gen':>3}  state"
+        yield f"{'batch':<21} {'from':<26} {'to':<26} {table.unit + 's':>10}  {'gen':>3}  state"
     for batch in table.batches:
         rows = "no file" if batch.rows is None else f"{batch.rows:,}"
         yield f"{batch.batch:<21} {batch.after:<26} {batch.upto:<26} {rows:>10}  {batch.generation:>3}  {batch.state}"

@@ -1,12 +1,14 @@
 """The configuration: reads YAML or a mapping into a `Project` of frozen models; connection URLs; secrets."""
 
-from tidegate.config.project import Lake, Project, SparkSettings
+from tidegate.config.engine import EngineSettings, SparkSettings
+from tidegate.config.project import Lake, Project
 from tidegate.config.reading import load_project
 from tidegate.config.secrets import Redactor, redact
-from tidegate.config.tables import Retain, TableSettings
 from tidegate.config.urls import parse_connection
+from tidegate.settings import Retain, TableSettings
 
 __all__ = [
+    "EngineSettings",
     "Lake",
     "Project",
     "Redactor",

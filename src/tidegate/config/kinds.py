@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -13,11 +14,18 @@ class Preset:
     load: str
     load_priority: int
     """Loads go from the smallest number to the greatest: reference data, then dimensions, then facts."""
+    load_by_setting: Mapping[str, str] = field(default_factory=dict)
+    """Settings that choose a load by being there: `switch: auto` asks for `switch_partition`."""
+
+    def load_for(self, given: Mapping[str, object]) -> str:
+        """Return the load of a table that names none, by the settings that it has."""
+        chosen = [load for setting, load in self.load_by_setting.items() if given.get(setting) is not None]
+        return chosen[0] if chosen else self.load
 
 
 KINDS = {
-    "partition": Preset("partition", "replace_partition", 3),
+    "partition": Preset("partition", "replace_partition", 3, {"switch": "switch_partition"}),
     "scd2": Preset("cursor", "scd2", 2),
     "static": Preset("content_hash", "merge", 1),
+    "incremental": Preset("hybrid", "merge", 3),
 }
-COMING_KINDS = ("incremental",)

@@ -6,30 +6,44 @@ import re
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, InstanceOf, ValidationInfo, field_validator, model_validator
 
 from tidegate import plugins
+from tidegate.config.engine import EngineSettings, SparkSettings
 from tidegate.config.secrets import Redactor
-from tidegate.config.tables import TableSettings
+from tidegate.config.snapshots import SnapshotSettings
+from tidegate.config.tables import ConfiguredTable
 from tidegate.model.connection import Connection, canonical_host, is_secret_name
 from tidegate.model.names import TableName
 from tidegate.settings import BATCH_BYTES, BATCH_ROWS, Count, Settings, Share, Size, Text, text_of_option, wrong
 
+_BUCKETS = ("s3", "s3a", "gs", "az", "abfs", "abfss")
+
 
 class Lake(Settings):
-    """A folder of Parquet files. A relative path starts at the configuration's folder."""
+    """Where extracted rows are kept, and how: a path alone, `iceberg:./lake`, or these settings."""
 
     format: Text = "parquet"
-    """How the lake keeps its entries: `parquet`, or the name of a lake that a plug-in adds."""
-    path: Path
-    """A folder; a relative one starts at the folder of the configuration file."""
+    """How the lake keeps its entries: `parquet`, `iceberg`, `delta`, or the name of a lake that a plug-in adds. `kind`
+    means the same."""
+    path: Path | str
+    """A folder, where a relative one starts at the folder of the configuration file, or a prefix in object storage such
+    as `s3://bucket/prefix`, `gs://bucket/prefix` or `abfss://container@account.dfs.core.windows.net/prefix`."""
+    store: Mapping[str, Annotated[str, BeforeValidator(text_of_option)]] = Field(default={}, repr=False)
+    """Settings of the object store: `endpoint`, `region`, `path_style`, `access_key_id`, `secret_access_key`,
+    `session_token`, `encryption` (`AES256`, `aws:kms`), `kms_key_id`, `ca_file`, and any other setting of obstore by
+    its name. Credentials that are left out come from the environment, the container or the machine."""
 
     @model_validator(mode="before")
     @classmethod
     def _from_path(cls, given: Any) -> Any:
-        return {"path": given} if isinstance(given, (str, Path)) else given
+        if isinstance(given, (str, Path)):
+            return _short_form(str(given))
+        if isinstance(given, Mapping) and "kind" in given and "format" not in given:
+            return {"format" if key == "kind" else key: value for key, value in given.items()}
+        return given
 
     @field_validator("format", mode="before")
     @classmethod
@@ -43,32 +57,22 @@ class Lake(Settings):
     @classmethod
     def _local_path(cls, value: Any, seen: ValidationInfo) -> Any:
         scheme = re.match(r"([A-Za-z][A-Za-z0-9+.-]+):/", str(value))
+        if scheme and scheme[1].lower() in _BUCKETS:
+            return str(value)
         if scheme:
-            raise wrong(f"starts with `{scheme[1]}:`. Only local or mounted paths so far", unsupported=True)
+            known = ", ".join(f"`{name}:`" for name in _BUCKETS)
+            raise wrong(f"starts with `{scheme[1]}:`. Known are local paths and {known}", unsupported=True)
         if not isinstance(value, (str, Path)) or not str(value).strip():
             raise wrong("must be a path")
         return ((seen.context or {}).get("folder", Path()) / Path(value).expanduser()).absolute()
 
 
-class SparkSettings(Settings):
-    """Where Spark runs: a master that Tidegate starts, or a Spark Connect server that runs already."""
-
-    master: Text | None = None
-    """A Spark master; all cores of this machine when it is left out."""
-    remote: Text | None = None
-    """A Spark Connect server, as in `sc://host:15002`, instead of a master."""
-    options: Mapping[str, Annotated[str, BeforeValidator(text_of_option)]] = Field(default={}, repr=False)
-    """Further Spark settings, by their own names."""
-    from_rows: int = Field(default=2_000_000, ge=0)
-    """How many rows a run must have to move before Spark is started on this machine. Threads of this process move fewer
-    rows in less time than a JVM takes to start, and so they move a single split of any size. `0`, a master, a remote
-    or a session of your own: Spark moves all rows."""
-
-    @model_validator(mode="after")
-    def _require_one_address(self) -> Self:
-        if self.remote and self.master:
-            raise wrong("must have `master` or `remote`, not both")
-        return self
+def _short_form(text: str) -> dict[str, str]:
+    """Return what `iceberg:./lake` or a path alone means. The name of a format is no scheme: no slash follows twice."""
+    name, separator, path = text.partition(":")
+    if separator and not path.startswith("//") and plugins.is_installed("lakes", name):
+        return {"format": name, "path": path}
+    return {"path": text}
 
 
 class Project(Settings):
@@ -82,6 +86,8 @@ class Project(Settings):
     """Patterns of hosts and databases that must never be a target."""
     target: InstanceOf[Connection]
     """The database that is kept in sync."""
+    engine: EngineSettings = EngineSettings()
+    """What moves the rows: `spark`, or `process` for threads of this process."""
     spark: SparkSettings = SparkSettings()
     """Where Spark runs."""
     batch_rows: Count = BATCH_ROWS
@@ -96,7 +102,9 @@ class Project(Settings):
     """The share of tables that may fail before the run fails."""
     defaults: Mapping[str, Any] = {}
     """Settings for all tables; a table's own win."""
-    tables: Annotated[Mapping[str, TableSettings], Field(min_length=1)]
+    snapshots: SnapshotSettings | None = None
+    """Snapshots of frames, for `tidegate snapshot`."""
+    tables: Annotated[Mapping[str, ConfiguredTable], Field(min_length=1)]
     """The tables, by name."""
 
     @classmethod
@@ -111,8 +119,10 @@ class Project(Settings):
 
     def redactor(self) -> Redactor:
         """Return a redactor of all secrets here: passwords, and Spark options whose name is that of a secret."""
-        hidden = [value for name, value in self.spark.options.items() if is_secret_name(name)]
-        return Redactor.of(self.source, self.target, also=hidden)
+        options = [*self.spark.options.items(), *self.lake.store.items()]
+        hidden = [value for name, value in options if is_secret_name(name)]
+        places = [] if self.snapshots is None else [self.snapshots.database, self.snapshots.archive]
+        return Redactor.of(self.source, self.target, *(place for place in places if place is not None), also=hidden)
 
     @field_validator("target")
     @classmethod
@@ -128,9 +138,16 @@ class Project(Settings):
                 raise wrong(f"is protected by the pattern `{pattern}`: {target.display}", remedy)
         return target
 
+    @field_validator("spark")
+    @classmethod
+    def _require_one_engine(cls, spark: SparkSettings, seen: ValidationInfo) -> SparkSettings:
+        if seen.data.get("engine", EngineSettings()).name == "process" and (spark.master or spark.remote):
+            raise wrong("has a master or a remote, which `engine: process` does not use", "Keep one of them.")
+        return spark
+
     @field_validator("tables")
     @classmethod
-    def _one_writer_each(cls, tables: Mapping[str, TableSettings]) -> Mapping[str, TableSettings]:
+    def _one_writer_each(cls, tables: Mapping[str, ConfiguredTable]) -> Mapping[str, ConfiguredTable]:
         writers: dict[TableName, str] = {}
         for key, table in tables.items():
             name = table.target_table

@@ -1,8 +1,4 @@
-"""Read `tidegate.yml`, or a mapping, into a `Project`. All errors are collected, and each names its line.
-
-YAML here has texts, `true`, `false` and `null`, nothing else: `2024-01-01`, `00123`, `no` and `on` stay texts. The
-models turn a text into a number where a setting is a number.
-"""
+"""Read `tidegate.yml`, or a mapping, into a `Project`. All errors are collected, and each names its line."""
 
 from __future__ import annotations
 
@@ -13,27 +9,26 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
 
-import yaml
 from pydantic import ValidationError
 
 from tidegate import plugins
-from tidegate.config.kinds import COMING_KINDS, KINDS
+from tidegate.config.document import At, Document, Problem, composed, dotted, named, text_of
+from tidegate.config.engine import with_engine
+from tidegate.config.kinds import KINDS
 from tidegate.config.project import Project
 from tidegate.config.secrets import Variables, refusal
-from tidegate.config.tables import TableSettings, setting_names, table_model
+from tidegate.config.snapshots import SnapshotSettings
+from tidegate.config.stored import STORED, stored_tables
+from tidegate.config.tables import ConfiguredTable, setting_names, table_model
 from tidegate.config.urls import parse_connection
 from tidegate.errors import ConfigError, TidegateError, Unsupported
 from tidegate.model.connection import Connection
 from tidegate.settings import Settings
 
-At = tuple[str | int, ...]
 Model = TypeVar("Model", bound=Settings)
 
 # How many problems one error lists.
 _LISTED = 5
-_TAGS = ("str", "int", "float", "bool", "null", "timestamp", "map", "seq", "merge", "value")
-_CONSTANTS = {"": None, "~": None, "null": None, "true": True, "false": False}
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 # Former names of settings of a table, with their name now.
 _RENAMED = {
     "mark_column": "cursor_column",
@@ -62,13 +57,18 @@ _WORDS = {
 }
 
 
-def load_project(path: Path, environ: Mapping[str, str] | None = None) -> Project:
-    """Return the project that a YAML file describes. Raises ConfigError or Unsupported with `file:line`."""
-    node, document = _composed(_text_of(path), path), _Document()
+def load_project(
+    path: Path, environ: Mapping[str, str] | None = None, engine: str | Mapping[str, Any] | None = None
+) -> Project:
+    """Return the project that a YAML file describes. Raises ConfigError or Unsupported with `file:line`. `engine`
+    replaces what the file says of it."""
+    node, document = composed(text_of(path), path), Document()
     raw = document.value(node) if node else None
     if not isinstance(raw, Mapping):
         found = "holds a single value or a list, not settings" if node else "is empty"
         raise refusal(f"{path}:1: the file {found}.", "Run `tidegate init`, or begin with `source: ...`.")
+    if engine is not None:
+        raw = with_engine(raw, engine)
     variables = Variables(os.environ if environ is None else environ, path.parent)
     return _Build(raw, variables, str(path), document.lines, document.problems).project()
 
@@ -80,82 +80,15 @@ def build_project(settings: Any, folder: Path, environ: Mapping[str, str] | None
     return _Build(settings, Variables(os.environ if environ is None else environ, folder)).project()
 
 
-@dataclass(frozen=True)
-class _Problem:
-    """One thing that is wrong, and the path of the setting that it concerns."""
-
-    at: At
-    happened: str
-    remedy: str
-    aside: str = ""
-    """A further sentence, for an error that has only this problem."""
-    error: type[TidegateError] = ConfigError
-
-
-@dataclass
-class _Document:
-    """Turns YAML nodes into values, and keeps the line of every setting."""
-
-    lines: dict[At, int] = field(default_factory=dict)
-    problems: list[_Problem] = field(default_factory=list)
-    outer: list[yaml.Node] = field(default_factory=list)
-
-    def value(self, node: yaml.Node, at: At = ()) -> Any:
-        self.lines.setdefault(at, node.start_mark.line + 1)
-        if node.tag.removeprefix("tag:yaml.org,2002:") not in _TAGS:
-            return self._problem(at, f"has the tag {node.tag}", "Take the tag out.")
-        if any(node is other for other in self.outer):
-            return self._problem(at, "refers to itself", "Write it out without `*`.")
-        if isinstance(node, yaml.ScalarNode):
-            return node.value if node.style else _CONSTANTS.get(node.value.lower(), node.value)
-        self.outer.append(node)
-        found = self._mapping(node, at) if isinstance(node, yaml.MappingNode) else self._list(node, at)
-        self.outer.pop()
-        return found
-
-    def _list(self, node: Any, at: At) -> list[Any]:
-        return [self.value(item, (*at, position)) for position, item in enumerate(node.value)]
-
-    def _mapping(self, node: yaml.MappingNode, at: At) -> dict[str, Any]:
-        merged: dict[str, Any] = {}
-        own: dict[str, Any] = {}
-        # `<<: *other` first: a key of the mapping itself wins, so the line to keep is the line of that key.
-        for key, child in sorted(node.value, key=lambda pair: not _merges(pair[0])):
-            place = (*at, str(key.value))
-            if _merges(key):
-                merged.update(self._merged(child, at))
-            elif not isinstance(key, yaml.ScalarNode):
-                self._problem(at, "has a key that is not a text", "Write a name before the colon.")
-            elif key.value in own:
-                first, self.lines[place] = self.lines[place], key.start_mark.line + 1
-                self._problem(place, f"is there twice, first on line {first}", "Keep one of them.")
-            else:
-                self.lines[place] = key.start_mark.line + 1
-                own[key.value] = self.value(child, place)
-        return merged | own
-
-    def _merged(self, child: yaml.Node, at: At) -> dict[str, Any]:
-        # The first of several mappings wins. https://yaml.org/type/merge.html
-        nodes = reversed(child.value) if isinstance(child, yaml.SequenceNode) else [child]
-        found = [self.value(node, at) for node in nodes]
-        if not all(isinstance(mapping, dict) for mapping in found):
-            self._problem(at, "has a `<<` that does not refer to a mapping", "Write `<<: *name`.")
-            return {}
-        return {key: value for mapping in found for key, value in mapping.items()}
-
-    def _problem(self, at: At, happened: str, remedy: str) -> None:
-        self.problems.append(_Problem(at, f"{_named(at)} {happened}.", remedy))
-
-
 @dataclass
 class _Build:
     """Builds the project in one pass over the settings. Problems are collected, and raised together at the end."""
 
-    raw: Mapping[str, Any]
-    variables: Variables
+    raw: Mapping[str, Any] = field(repr=False)  # it may hold passwords
+    variables: Variables = field(repr=False)
     label: str = ""
     lines: Mapping[At, int] = field(default_factory=dict)
-    problems: list[_Problem] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
     has_wrong_tables: bool = False
     """A table has a problem of its own, so that `tables` without it needs no further one."""
 
@@ -165,23 +98,32 @@ class _Build:
         rest = {str(key): value for key, value in self.raw.items() if key not in sides}
         settings = self._expanded(rest, ())
         tables = self._tables(settings)
-        project = self._validated(Project, {**settings, **sides, "tables": tables}, ())
+        given = {**settings, **sides, "tables": tables}
+        if isinstance(given.get("snapshots"), Mapping):
+            given["snapshots"] = self._snapshots(given["snapshots"])
+        project = self._validated(Project, given, ())
         if project is None or self.problems:
             raise self._failure()
         return project
 
-    def _connection(self, side: str) -> Connection | None:
-        given = self.raw.get(side)
+    def _connection(self, *at: str) -> Connection | None:
+        given = _find(self.raw, at)
         if given is None or isinstance(given, Connection):
             return given
         if not isinstance(given, str):
-            self._collect((side,), "must be a URL or a `key=value` text", "Write a URL.")
+            self._collect(at, "must be a URL or a `key=value` text", "Write a URL.")
             return None
         try:
-            return parse_connection(given, self.variables, side)
+            return parse_connection(given, self.variables, dotted(at))
         except TidegateError as refused:
-            self._pass_on((side,), refused)
+            self._pass_on(at, refused)
             return None
+
+    def _snapshots(self, settings: Mapping[str, Any]) -> SnapshotSettings | None:
+        places = {name: self._connection("snapshots", name) for name in ("database", "archive") if name in settings}
+        named = {name: place for name, place in places.items() if place is not None}
+        rest = {name: value for name, value in settings.items() if name not in places}
+        return self._validated(SnapshotSettings, {**rest, **named}, ("snapshots",))
 
     def _expanded(self, value: Any, at: At) -> Any:
         """Return the value with every `${...}` replaced; None where that is a problem, which is then collected."""
@@ -190,13 +132,20 @@ class _Build:
         if isinstance(value, (list, tuple)):
             return [self._expanded(inner, (*at, position)) for position, inner in enumerate(value)]
         try:
-            return self.variables.expand(value, _dotted(at)) if isinstance(value, str) else value
+            return self.variables.expand(value, dotted(at)) if isinstance(value, str) else value
         except TidegateError as refused:
             self._pass_on(at, refused)
             return None
 
     def _tables(self, settings: Mapping[str, Any]) -> Any:
         given = settings.get("tables")
+        target = self._connection("target") if given == STORED else None
+        if target is not None:
+            try:
+                given = stored_tables(target)
+            except TidegateError as refused:
+                self._pass_on(("tables",), refused)
+                return None
         if not isinstance(given, Mapping):
             return given
         defaults = self._defaults(settings)
@@ -215,7 +164,7 @@ class _Build:
             self._unknown(("defaults", name), sorted(known))
         return {**batches, **given}
 
-    def _table(self, name: str, own: Any, defaults: Mapping[str, Any]) -> TableSettings | None:
+    def _table(self, name: str, own: Any, defaults: Mapping[str, Any]) -> ConfiguredTable | None:
         at = ("tables", name)
         if not isinstance(own, Mapping):
             self._collect(at, "must be a mapping", "Write {kind: partition, ...}.")
@@ -230,19 +179,17 @@ class _Build:
         fitting = {key: value for key, value in given.items() if key in own or key in names}
         return self._validated(model, {**fitting, "name": name}, at)
 
-    def _model(self, given: Mapping[str, Any], at: At) -> type[TableSettings] | None:
+    def _model(self, given: Mapping[str, Any], at: At) -> type[ConfiguredTable] | None:
         """Return the model of a table: that of its kind, its change and its load."""
         kind, known, place = given.get("kind"), ", ".join(KINDS), (*at, "kind")
         if kind is None:
             self._collect(place, "is missing", f"Add `kind`, one of: {known}.")
-        elif str(kind) in COMING_KINDS:
-            happened = f"is `{kind}`, which is not available yet in this version"
-            self._collect(place, happened, f"Take the table out for now. Available: {known}.", Unsupported)
         elif str(kind) not in KINDS:
             self._collect(place, f"is `{kind}`, which is no kind", f"Write one of: {known}.")
         else:
             try:
-                return table_model(str(kind), given.get("changes"), given.get("load"))
+                load = given.get("load") or KINDS[str(kind)].load_for(given)
+                return table_model(str(kind), given.get("changes"), load)
             except Unsupported as refused:
                 is_known = plugins.is_installed("changes", given.get("changes") or KINDS[str(kind)].change)
                 self._pass_on((*at, "load" if is_known and "load" in given else "changes"), refused)
@@ -269,13 +216,13 @@ class _Build:
         renamed = _RENAMED.get(str(at[-1]), "")
         if renamed in names:
             before, now = self._renamed(at, renamed)
-            self._report(_Problem(at, f"`{before}` is now called `{now}`.", "Rename it."))
+            self._report(Problem(at, f"`{before}` is now called `{now}`.", "Rename it."))
             return renamed
         nearest = _nearest(str(at[-1]), names)
-        place = _dotted(at[:-1]) or "the project"
+        place = dotted(at[:-1]) or "the project"
         question = f"Did you mean `{nearest}`?" if nearest else "Take it out."
         aside = f"Settings here: {', '.join(names)}."
-        self._report(_Problem(at, f"`{at[-1]}` is not a setting of {place}.", question, aside))
+        self._report(Problem(at, f"`{at[-1]}` is not a setting of {place}.", question, aside))
         return nearest
 
     def _renamed(self, at: At, renamed: str) -> tuple[str, str]:
@@ -306,18 +253,23 @@ class _Build:
     def _written(self, at: At) -> str:
         """Return `; it is `value``, as the user wrote it; empty for connections and options, which may hold secrets."""
         value = _find(self.raw, at)
-        if at[0] in ("source", "target") or "options" in at or not isinstance(value, (str, int, float)):
+        if (
+            at[0] in ("source", "target")
+            or at[-1] in ("database", "archive")
+            or "options" in at
+            or not isinstance(value, (str, int, float))
+        ):
             return ""
         text = str(value).lower() if isinstance(value, bool) else str(value)
         return f"; it is `{text}`" if len(text) <= 60 else ""
 
     def _collect(self, at: At, happened: str, remedy: str, error: type[TidegateError] = ConfigError) -> None:
-        self._report(_Problem(at, f"{_named(at)} {happened}.", remedy, error=error))
+        self._report(Problem(at, f"{named(at)} {happened}.", remedy, error=error))
 
     def _pass_on(self, at: At, refused: TidegateError) -> None:
-        self._report(_Problem(at, refused.happened, refused.remedy, error=type(refused)))
+        self._report(Problem(at, refused.happened, refused.remedy, error=type(refused)))
 
-    def _report(self, problem: _Problem) -> None:
+    def _report(self, problem: Problem) -> None:
         """Collect a problem, unless a known one has the same path, or a path inside or around it."""
         for known in self.problems:
             shared = min(len(known.at), len(problem.at))
@@ -345,39 +297,6 @@ class _Build:
         return next(known, 1)
 
 
-def _text_of(path: Path) -> str:
-    try:
-        return path.read_bytes().decode("utf-8-sig")
-    except FileNotFoundError:
-        remedy = "Run `tidegate init` to write it, or go to the folder that has it."
-        raise refusal(f"{path} does not exist.", remedy) from None
-    except OSError as problem:
-        happened = f"{path} cannot be read: {problem.strerror}."
-        raise refusal(happened, "Name a file that you may read.") from None
-    except UnicodeDecodeError as problem:
-        line = problem.object[: problem.start].count(b"\n") + 1
-        raise refusal(f"{path}:{line}: the file is not UTF-8 text.", "Save it as UTF-8.") from None
-
-
-def _composed(text: str, path: Path) -> yaml.Node | None:
-    try:
-        node: yaml.Node | None = yaml.compose(text, Loader=_LOADER)
-        return node
-    except yaml.MarkedYAMLError as problem:
-        line = problem.problem_mark.line + 1 if problem.problem_mark else 1
-        words = ", ".join(filter(None, (problem.context, problem.problem)))
-    except yaml.reader.ReaderError as problem:
-        line, words = text[: problem.position].count("\n") + 1, "a control character"
-    # libyaml may point at the line after the last.
-    place = f"{path}:{min(line, text.count(chr(10)) + 1)}"
-    hint = "Texts with `{`, `: ` or ` #` need quotes; tabs do not indent."
-    raise refusal(f"{place}: this is not YAML: {words}.", f"Look at this line and the one above. {hint}")
-
-
-def _merges(key: yaml.Node) -> bool:
-    return key.tag == "tag:yaml.org,2002:merge"
-
-
 def _model_at(model: type[Settings], at: Iterable[str | int]) -> type[Settings]:
     """Return the model of a nested group of settings, such as `values` in a table."""
     for step in at:
@@ -402,11 +321,3 @@ def _find(value: Any, at: At) -> Any:
         else:
             value = value[step] if isinstance(value, list) and isinstance(step, int) else None
     return value
-
-
-def _dotted(at: At) -> str:
-    return ".".join(map(str, at))
-
-
-def _named(at: At) -> str:
-    return f"`{_dotted(at)}`" if at else "The file"

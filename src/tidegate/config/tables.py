@@ -1,4 +1,4 @@
-"""The settings of a table: what every table has, and those of its change and its load.
+"""The settings of a table with its change and its load.
 
 The settings of a change or a load are a model in its own module. The model of a table is composed of them, so a plug-in
 brings its settings along and nothing is listed here.
@@ -6,55 +6,21 @@ brings its settings along and nothing is listed here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cache
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Self
 
 from pydantic import create_model, model_validator
 
 from tidegate import plugins
 from tidegate.config.kinds import KINDS
 from tidegate.errors import Unsupported
-from tidegate.settings import BATCH_BYTES, BATCH_ROWS, Count, Name, Settings, Size, Text, wrong
+from tidegate.interfaces.change import Change
+from tidegate.interfaces.load import Load
+from tidegate.settings import Settings, TableSettings, wrong
 
 
-class Retain(Settings):
-    """How much is kept. All, when it is left out."""
-
-    target: Count | None = None
-    """How many of the newest values the target keeps; older ones are removed by plan. Partition tables only."""
-    lake: Count | None = None
-    """How many of the newest entries of a table the lake keeps."""
-
-
-class TableSettings(Settings):
-    """What every table has."""
-
-    filled_in: ClassVar[frozenset[str]] = frozenset({"name"})
-
-    name: Text
-    kind: Text
-    """A preset of a change and a load: `partition`, `scd2` or `static`."""
-    changes: Text | None = None
-    """How the table knows what moved, instead of the kind's own change."""
-    load: Text | None = None
-    """How rows are applied to the target, instead of the kind's own load."""
-    source_table: Name
-    """Its name in the source, when it is not the key; `schema.table` where it is outside of the default schema."""
-    target_table: Name
-    """Its name in the target, likewise."""
-    on_target_change: Literal["report", "restore", "keep"] = "report"
-    """What happens to rows that somebody changed or added in the target: `report`, `restore` or `keep`."""
-    retain: Retain = Retain()
-    """How many values target and lake keep. All, when it is left out."""
-    max_apply_rows: Count | None = None
-    """How many rows one transaction may bring to the target. A plan that needs more is refused."""
-    columns: Mapping[str, Literal["text"]] = {}
-    """Columns that are kept as exact text: `{amount: text}`."""
-    batch_rows: Count = BATCH_ROWS
-    """Rows of one Arrow batch, at most."""
-    batch_bytes: Size = BATCH_BYTES
-    """Bytes of one Arrow batch, at most."""
+class ConfiguredTable(TableSettings):
+    """What every table has, and which parts it is made of."""
 
     @property
     def change_name(self) -> str:
@@ -62,7 +28,7 @@ class TableSettings(Settings):
 
     @property
     def load_name(self) -> str:
-        return self.load or KINDS[self.kind].load
+        return self.load or KINDS[self.kind].load_for(self.__dict__)
 
     @property
     def load_priority(self) -> int:
@@ -70,7 +36,18 @@ class TableSettings(Settings):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The class is composed: it has no module that pickle could import it from.
-        return _restored, (self.kind, self.changes, self.load, self.__getstate__())
+        return _restored, (self.kind, self.changes, self.load_name, self.__getstate__())
+
+    @model_validator(mode="after")
+    def _checks_fit_the_load(self) -> Self:
+        for name in self.check or ():
+            if not plugins.is_installed("checks", name):
+                known = ", ".join(f"`{check}`" for check in plugins.names("checks"))
+                raise wrong(f"asks for the check `{name}`, which is not installed; installed: {known}")
+            loads = plugins.check(name).loads
+            if loads and self.load_name not in loads:
+                raise wrong(f"asks for the check `{name}`, which does not understand `load: {self.load_name}`")
+        return self
 
     @model_validator(mode="after")
     def _fits_the_change(self) -> Self:
@@ -78,17 +55,8 @@ class TableSettings(Settings):
             raise wrong("has `retain: {target: ...}`, which only partition tables have")
         return self
 
-    @model_validator(mode="before")
-    @classmethod
-    def _named_like_the_key(cls, given: Any) -> Any:
-        if not isinstance(given, Mapping):
-            return given
-        key = given.get("name")
-        tables = {side: given.get(side) or key for side in ("source_table", "target_table")}
-        return {**given, **tables}
 
-
-def table_model(kind: str, changes: str | None = None, load: str | None = None) -> type[TableSettings]:
+def table_model(kind: str, changes: str | None = None, load: str | None = None) -> type[ConfiguredTable]:
     """Return the model of a table's settings. Raises Unsupported for a change or load that is not installed, and for
     two that make no sense together."""
     preset = KINDS[kind]
@@ -98,19 +66,39 @@ def table_model(kind: str, changes: str | None = None, load: str | None = None) 
         raise Unsupported(
             f"`load: {load_class.name}` does not fit `changes: {change.name}`.",
             "Nothing was read.",
-            f"Loads that fit: {', '.join(change.loads)}.",
+            f"Loads that fit: {', '.join(_fitting_loads(change))}.",
         )
-    return _composed(kind, change.Settings, load_class.Settings)
+    _require_own_names(change, load_class)
+    return _composed(kind, change.Settings, load_class.settings_for(change))
+
+
+def _fitting_loads(change: type[Change]) -> list[str]:
+    """Return the loads that fit a change, those of plug-ins too."""
+    return [
+        name for name in plugins.names("loads") if name in change.loads or change.name in plugins.load(name).changes
+    ]
+
+
+def _require_own_names(change: type[Change], load: type[Load]) -> None:
+    """Raise Unsupported for a setting that change and load both have and mean differently: one would win in silence."""
+    ours, theirs = change.Settings.model_fields, load.settings_for(change).model_fields
+    shared = [name for name in ours if name in theirs and repr(ours[name]) != repr(theirs[name])]
+    if shared:
+        raise Unsupported(
+            f"`changes: {change.name}` and `load: {load.name}` both have the setting `{shared[0]}`, with other values.",
+            "Nothing was read.",
+            "Choose another of them, or rename the setting in the plug-in.",
+        )
 
 
 @cache
-def _composed(kind: str, change: type[Settings], load: type[Settings]) -> type[TableSettings]:
-    bases: Any = tuple(dict.fromkeys((TableSettings, change, load)))
-    composed: type[TableSettings] = create_model(f"{kind.title()}Table", __base__=bases)
+def _composed(kind: str, change: type[Settings], load: type[Settings]) -> type[ConfiguredTable]:
+    bases: Any = tuple(dict.fromkeys((ConfiguredTable, change, load)))
+    composed: type[ConfiguredTable] = create_model(f"{kind.title()}Table", __base__=bases)
     return composed
 
 
-def _restored(kind: str, changes: str | None, load: str | None, state: dict[Any, Any]) -> TableSettings:
+def _restored(kind: str, changes: str | None, load: str | None, state: dict[Any, Any]) -> ConfiguredTable:
     model = table_model(kind, changes, load)
     settings = model.__new__(model)
     settings.__setstate__(state)
@@ -121,5 +109,6 @@ def setting_names() -> set[str]:
     """Return every setting that some table may have."""
     models: list[type[Settings]] = [TableSettings]
     models += [plugins.change(name).Settings for name in plugins.names("changes")]
-    models += [plugins.load(name).Settings for name in plugins.names("loads")]
+    changes = [plugins.change(name) for name in plugins.names("changes")]
+    models += [plugins.load(name).settings_for(change) for name in plugins.names("loads") for change in changes]
     return {name for model in models for name in model.setting_names()}

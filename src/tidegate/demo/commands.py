@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,11 @@ class Commands:
         _show(words)
         return self._printed(words)
 
+    def stop_engine(self) -> None:
+        """Stop the warm engine of the demo, if it runs. Never raises: an engine that nobody uses ends by itself."""
+        with suppress(TidegateError, OSError):
+            self._printed(("engine", "stop", "--all"))
+
     def _newest_report(self) -> dict[str, Any]:
         """Return the report of the newest run, as the target keeps it."""
         (report,) = json.loads(self._printed(("history", "--last", "1", "--json")))["runs"]
@@ -110,6 +116,11 @@ class Commands:
         package = str(Path(__file__).parents[2])
         path = os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))
         return {**os.environ, **self.variables, "PYTHONPATH": path}
+
+
+def engine_variables(folder: Path) -> dict[str, str]:
+    """Return the variables by which commands in this folder find an engine of their own, and no other."""
+    return {"TIDEGATE_ENGINE_FOLDER": str(folder / ".engine")}
 
 
 def _show(words: tuple[str, ...]) -> None:

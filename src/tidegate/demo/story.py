@@ -17,7 +17,7 @@ from typing import NoReturn
 
 import click
 
-from tidegate.demo.commands import Commands, Finished
+from tidegate.demo.commands import Commands, Finished, engine_variables
 from tidegate.demo.data import TABLE, Calendar
 from tidegate.demo.embedded import EmbeddedPostgres
 from tidegate.demo.folder import fresh_folder, remove_server, server_folder
@@ -49,7 +49,7 @@ tables:
     kind: static                 # small: compared as a whole, moved when it changed
     allow_deletes: true          # rows that are deleted in the source are deleted in the target
 """
-_ON_SPARK = ("--master", "local[*]")
+_ON_ITS_OWN_SPARK = ("--master", "local[*]")
 _CORRUPTED = 3
 
 
@@ -80,7 +80,11 @@ def _play(about_rows: int, here: Path) -> Path:
     click.secho("Tidegate demo", bold=True)
     say(f"All its files are in {here}. Its PostgreSQL stops at the end; the next demo replaces everything.")
     with EmbeddedPostgres(data=server_folder(here), durable=False) as server, closing(Sides(server)) as sides:
-        report = Story(here, sides, Commands(here, sides.variables), Calendar.of(about_rows)).tell()
+        commands = Commands(here, {**sides.variables, **engine_variables(here)})
+        try:
+            report = Story(here, sides, commands, Calendar.of(about_rows)).tell()
+        finally:
+            commands.stop_engine()
     remove_server(here)
     return report
 
@@ -131,10 +135,11 @@ class Story:
         say(
             f"It takes the newest {_DAYS_OF_FIRST_RUN} days into its scope. Each day is read once, becomes one Parquet "
             "file in the lake, and is loaded in one transaction that checks rows and hash before it commits. "
-            "Currencies and customers are loaded before the trades that refer to them. `--master` says where Spark "
-            "runs; on a cluster nothing else changes."
+            "Currencies and customers are loaded before the trades that refer to them. Spark tasks move the rows. A "
+            "warm engine keeps Spark running between commands; each of them finds it by itself."
         )
-        self._do("run", *_ON_SPARK)
+        say(self.commands.answer("engine", "start"), dim=True)
+        self._do("run")
         self._check_counts()
         self._check_reference()
 
@@ -182,8 +187,11 @@ class Story:
         chapter(7, "A run is killed half-way")
         late = [day.cobid for day in self.calendar.late]
         self.sides.add(self.calendar.late)
-        say(f"{len(late)} days arrive at once, {span(late)}. When the first of them is in `uat`, SIGKILL ends the run.")
-        killed = self.commands.kill_when(lambda: bool(self.sides.present(late)), "run", *_ON_SPARK)
+        say(
+            f"{len(late)} days arrive at once, {span(late)}. When the first of them is in `uat`, SIGKILL ends the run "
+            "and its Spark: `--master` starts one of its own. On a cluster it would name the cluster."
+        )
+        killed = self.commands.kill_when(lambda: bool(self.sides.present(late)), "run", *_ON_ITS_OWN_SPARK)
         restore_terminal()
         self.sides.wait_for_sessions_to_end()
         say("The run was killed." if killed else "The run ended before the signal.")

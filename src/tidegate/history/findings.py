@@ -1,6 +1,6 @@
 """Find where a table of versions differs from its source, and where its own history is inconsistent.
 
-A finding is a tuple of the check's name, a text for people, and the severity (`error`, `warning` or `note`).
+Every finding is about single keys. So the rows may be divided by their key, and the findings of all parts added up.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidegate.hashing.differences import Mask, Positions
+from tidegate.history.finding import HistoryFinding, Kind
 from tidegate.history.keys import business_keys, is_in, is_lost, is_withdrawn, version_keys
 from tidegate.history.versions import (
     CONTENT,
@@ -23,9 +24,6 @@ from tidegate.history.versions import (
     equals_next,
     table_with_positions,
 )
-from tidegate.model.names import pluralize
-
-HistoryFinding = tuple[str, str, str]
 
 _IDENTITY = [*VERSION_KEY, *CONTENT]
 
@@ -59,18 +57,12 @@ def compare_with_source(
         extracted = read_extracted() if len(extra) else None
         is_history = _is_history(source, later_source, target_in_scope, extracted)[extra]
     history, extra = extra[is_history], extra[~is_history]
-    if len(history):
-        what = f"{pluralize(len(history), 'version')} that the source lost ({target_in_scope.describe(history)})"
-        yield "receipt", f"{what}: kept as history", "note"
-    if len(missing):
-        what = f"{pluralize(len(missing), 'version')} missing in the target ({source.describe(missing)})"
-        yield "receipt", what, "error"
-    if len(extra):
-        what = f"{pluralize(len(extra), 'version')} only in the target ({target_in_scope.describe(extra)})"
-        yield "receipt", what, extra_severity
+    yield from _found(Kind.LOST, target_in_scope, history, "note")
+    yield from _found(Kind.MISSING, source, missing)
+    yield from _found(Kind.EXTRA, target_in_scope, extra, extra_severity)
     duplicates = target.rows - len(distinct_versions(target))
     if duplicates:
-        yield "scd_integrity", f"{pluralize(duplicates, 'duplicate version')} in the target", "error"
+        yield HistoryFinding(Kind.DUPLICATE, duplicates)
 
 
 def compare_generated_with_source(source: Versions, target: Versions) -> Iterator[HistoryFinding]:
@@ -82,17 +74,8 @@ def compare_generated_with_source(source: Versions, target: Versions) -> Iterato
     differs = pc.or_(*(pc.not_equal(both[name], both[f"{name}_target"]) for name in STATE))
     missing = both.filter(pc.invert(has_current))["position"].to_numpy()
     different = both.filter(pc.and_(has_current, pc.fill_null(differs, False)))["position"].to_numpy()
-    if len(missing):
-        yield (
-            "receipt",
-            f"{pluralize(len(missing), 'key')} without a current version ({source.describe(missing)})",
-            "error",
-        )
-    if len(different):
-        what = (
-            f"{pluralize(len(different), 'current version')} different from the source ({source.describe(different)})"
-        )
-        yield "receipt", what, "error"
+    yield from _found(Kind.NO_CURRENT, source, missing)
+    yield from _found(Kind.DIFFERENT, source, different)
 
 
 def check_deleted_keys(
@@ -101,9 +84,7 @@ def check_deleted_keys(
     """Yield the keys that left the source and still have a current version: a flagged one, else one without an end."""
     is_current = target.is_current if has_flag or target.ends is None else np.asarray(target.ends.is_null())
     left = np.flatnonzero(is_current & ~is_in(business_keys(target), source_keys))
-    if len(left):
-        what = f"{pluralize(len(left), 'key')} still current after leaving the source ({target.describe(left)})"
-        yield "receipt", what, severity
+    yield from _found(Kind.NOT_CLOSED, target, left, severity)
 
 
 def check_flags(
@@ -112,9 +93,8 @@ def check_flags(
     """Yield what is wrong with the flags and ends of the target, by themselves and compared with the source."""
     yield from check_history(target)
     stale = np.flatnonzero(source.is_current & ~_is_newest_of_key(source))
-    if len(stale) and not recompute_flags:
-        what = f"{pluralize(len(stale), 'version')} current in the source although newer ones exist"
-        yield "scd_integrity", f"{what} ({source.describe(stale)}): closed in the target", "warning"
+    if not recompute_flags:
+        yield from _found(Kind.STALE_IN_SOURCE, source, stale, "warning")
     expected = source.may_be_current(recompute_flags=recompute_flags) & _is_newest_of_key(source)
     different = _versions_with_other_flag(source, target, expected)
     keys = business_keys(source)
@@ -124,10 +104,14 @@ def check_flags(
     only_source = different[expected[different]]
     only_source = only_source[~is_in(keys, business_keys(target, target.is_current))[only_source]]
     only_target = different[~expected[different]]
-    for side, versions in (("source", only_source), ("target", only_target)):
-        if len(versions):
-            what = f"{pluralize(len(versions), 'version')} current only in the {side} ({source.describe(versions)})"
-            yield "scd_integrity", what, "error"
+    yield from _found(Kind.CURRENT_IN_SOURCE, source, only_source)
+    yield from _found(Kind.CURRENT_IN_TARGET, source, only_target)
+
+
+def _found(kind: Kind, versions: Versions, positions: Positions, severity: str = "error") -> Iterator[HistoryFinding]:
+    """Yield the finding about these rows; none where there are none."""
+    if len(positions):
+        yield HistoryFinding(kind, len(positions), tuple(versions.examples(positions)), severity)
 
 
 def _versions_with_other_flag(source: Versions, target: Versions, expected: Mask) -> Positions:
@@ -163,20 +147,12 @@ def _is_history(source: Versions, later_source: Versions, target: Versions, extr
 def check_history(target: Versions) -> Iterator[HistoryFinding]:
     """Yield what is wrong with the flags and ends of a timeline by themselves, whatever the source has."""
     several = _repeated_keys(target, np.flatnonzero(target.is_current))
-    if len(several):
-        what = f"{pluralize(len(several), 'key')} with more than one current version ({target.describe(several)})"
-        yield "scd_integrity", what, "error"
+    yield from _found(Kind.SEVERAL_CURRENT, target, several)
     stale = np.flatnonzero(target.is_current & ~_is_newest_of_key(target))
-    if len(stale):
-        what = f"{pluralize(len(stale), 'version')} current although newer ones exist ({target.describe(stale)})"
-        yield "scd_integrity", what, "error"
+    yield from _found(Kind.STALE, target, stale)
     overlapping, early = _overlaps_and_gaps(target)
-    if len(overlapping):
-        what = f"{pluralize(len(overlapping), 'version')} ending after the next one starts"
-        yield "scd_integrity", f"{what} ({target.describe(overlapping)})", "error"
-    if len(early):
-        what = f"{pluralize(len(early), 'version')} ending before the next one starts ({target.describe(early)})"
-        yield "gaps", what, "note"
+    yield from _found(Kind.OVERLAP, target, overlapping)
+    yield from _found(Kind.GAP, target, early, "note")
 
 
 def several_current(batch: Versions) -> Positions:

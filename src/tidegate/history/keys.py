@@ -18,17 +18,17 @@ from tidegate.history.versions import KEY, VERSION_KEY, Versions
 def business_keys(versions: Versions, selected: Mask | None = None) -> pa.Array:
     """Return the business key of every row, or of the selected rows."""
     words = versions.words(KEY)
-    return _to_binary(words if selected is None else words[selected])
+    return to_binary(words if selected is None else words[selected])
 
 
 def version_keys(versions: Versions) -> pa.Array:
     """Return the version key of every row."""
-    return _to_binary(versions.words(VERSION_KEY))
+    return to_binary(versions.words(VERSION_KEY))
 
 
 def hash_keys(batches: Iterable[pa.RecordBatch], keys: Sequence[str]) -> pa.Array:
     """Return the business key of every row of these batches. They need no other columns than `keys`."""
-    hashes = [_to_binary(hash_rows(batch.select(list(keys)))) for batch in batches]
+    hashes = [to_binary(hash_rows(batch.select(list(keys)))) for batch in batches]
     return pa.concat_arrays(hashes) if hashes else pa.array([], pa.binary(16))
 
 
@@ -41,7 +41,7 @@ def hash_version_keys(batches: Iterable[pa.RecordBatch], schema: pa.Schema, colu
     for batch in batches:
         if batch.schema.types != types:
             return None
-        hashes.append(_to_binary(hash_rows(batch)))
+        hashes.append(to_binary(hash_rows(batch)))
     return pa.concat_arrays(hashes) if hashes else pa.array([], pa.binary(16))
 
 
@@ -70,6 +70,7 @@ def is_withdrawn(versions: Versions, source_keys: pa.Array) -> Mask:
     return versions.is_current & is_in(business_keys(versions), source_keys)
 
 
-def _to_binary(words: npt.NDArray[np.uint64]) -> pa.Array:
+def to_binary(words: npt.NDArray[np.uint64]) -> pa.Array:
+    """Return hashes of two words each as binary values."""
     buffers = [None, pa.py_buffer(np.ascontiguousarray(words).tobytes())]
     return pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), len(words), buffers)

@@ -10,10 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidegate.hashing.differences import Mask
-from tidegate.hashing.rows import hash_rows
+from tidegate.hashing.rows import hash_rows, receipt_of
 from tidegate.history.columns import Scd2Columns
 from tidegate.history.versions import CONTENT, KEY, Versions
 from tidegate.model.names import pluralize
+from tidegate.model.receipt import Receipt
 
 
 def resolve_rows(
@@ -64,9 +65,9 @@ def resolve_existing_rows(
 
 def describe_mismatch(expected: pa.Table, found: Versions) -> str:
     """Return how a timeline that was read back differs from the expected one; empty when it does not."""
-    actual = found.hashes.select([*KEY, *CONTENT]).append_column("flag", pa.array(found.is_current))
+    actual = _as_expected(found)
     if found.ends is not None:
-        actual = actual.append_column("end", ends_as_text(found.ends))
+        actual = actual.set_column(actual.num_columns - 1, "end", ends_as_text(found.ends))
         expected = expected.set_column(expected.num_columns - 1, "end", ends_as_text(expected["end"].combine_chunks()))
     if _sort_by_hash(expected).equals(_sort_by_hash(actual)):
         return ""
@@ -81,6 +82,23 @@ def describe_mismatch(expected: pa.Table, found: Versions) -> str:
         if missing + unexpected
         else ""
     )
+
+
+def rows_as_receipt(rows: pa.Table) -> Receipt:
+    """Return what such rows as `TimelineWrites.expected` add up to: key, content, flag and end of each version."""
+    if "end" in rows.column_names:
+        rows = rows.set_column(rows.num_columns - 1, "end", ends_as_text(rows["end"].combine_chunks()))
+    return receipt_of([rows])
+
+
+def timeline_as_receipt(versions: Versions) -> Receipt:
+    """Return what versions of the target add up to, likewise."""
+    return rows_as_receipt(_as_expected(versions))
+
+
+def _as_expected(versions: Versions) -> pa.Table:
+    rows = versions.hashes.select([*KEY, *CONTENT]).append_column("flag", pa.array(versions.is_current))
+    return rows if versions.ends is None else rows.append_column("end", versions.ends)
 
 
 def ends_as_text(ends: pa.Array) -> pa.Array:

@@ -103,6 +103,11 @@ class VersionTask(LoadTask):
         is_all = self.generated is not None and not self.generated.cursor
         return self.closes_absent and not self.cursor_range.is_given and (is_all or self.source_keys is not None)
 
+    @property
+    def compares_all(self) -> bool:
+        """Return whether the lake entry holds every entity of the source, so that all others have left."""
+        return self.tells_who_left and self.source_keys is None
+
 
 @runtime_checkable
 class VersionLoad(Protocol):

@@ -27,7 +27,7 @@ VERSION_KEY = ["version_key1", "version_key2"]
 CONTENT = ["content1", "content2"]
 STATE = ["state1", "state2"]
 IGNORED = ["ignored1", "ignored2"]
-_HASH_COLUMNS = [*KEY, *VERSION_KEY, *CONTENT, *STATE, *IGNORED]
+HASH_COLUMNS = [*KEY, *VERSION_KEY, *CONTENT, *STATE, *IGNORED]
 
 
 @dataclass(frozen=True)
@@ -92,14 +92,15 @@ class Versions:
         has_null = np.zeros(self.rows, bool)
         for name in columns:
             has_null |= np.asarray(self.key_values[name].is_null())
-        return self._examples(np.flatnonzero(has_null))
+        return self.examples(np.flatnonzero(has_null))
 
     def describe(self, positions: Positions, columns: Sequence[str] | None = None) -> str:
         """Return the first few of these versions as text for messages: all of `key_values`, or these columns."""
         more = "; ..." if len(positions) > EXAMPLES else ""
-        return "; ".join(self._examples(positions, columns)) + more
+        return "; ".join(self.examples(positions, columns)) + more
 
-    def _examples(self, positions: Positions, columns: Sequence[str] | None = None) -> list[str]:
+    def examples(self, positions: Positions, columns: Sequence[str] | None = None) -> list[str]:
+        """Return the first few of these versions as text: all of `key_values`, or these columns."""
         values = self.key_values if columns is None else self.key_values.select(list(columns))
         examples = values.take(pa.array(positions[:EXAMPLES], pa.int64())).to_pylist()
         return [", ".join("NULL" if value is None else str(value) for value in row.values()) for row in examples]
@@ -111,18 +112,17 @@ def hash_versions(batches: Iterable[pa.RecordBatch], schema: pa.Schema, columns:
     state = [name for name in content if name not in columns.time_columns] or list(columns.keys)
     ignored = [name for name in columns.ignored if name not in (columns.flag, columns.end)] or list(columns.keys)
     hashed = [tuple(names) for names in (columns.keys, columns.version_key, content, state, ignored)]
-    end = (columns.end,) if columns.end else ()
-    kept = list(dict.fromkeys((*columns.keys, *columns.version_key, columns.cursor, *end)))
+    kept = kept_columns(columns)
     hash_tables, kept_tables, current_flags, tombstones = [], [], [], []
     for batch in batches:
         # Often some of these are the same columns: without time columns, the state is all of the content.
         hashes = {names: hash_rows(batch.select(names)) for names in set(hashed)}
         words = [pa.array(hashes[names][:, word]) for names in hashed for word in (0, 1)]
-        hash_tables.append(pa.table(words, names=_HASH_COLUMNS))
+        hash_tables.append(pa.table(words, names=HASH_COLUMNS))
         kept_tables.append(pa.Table.from_batches([batch.select(kept)]))
         current_flags.append(columns.current_flags(batch))
         tombstones.append(columns.tombstones(batch))
-    no_hashes = pa.schema([(name, pa.uint64()) for name in _HASH_COLUMNS]).empty_table()
+    no_hashes = pa.schema([(name, pa.uint64()) for name in HASH_COLUMNS]).empty_table()
     no_values = pa.schema([schema.field(name) for name in kept]).empty_table()
     key_values = pa.concat_tables(kept_tables) if kept_tables else no_values
     cursor_values = key_values[columns.cursor].combine_chunks()
@@ -135,6 +135,12 @@ def hash_versions(batches: Iterable[pa.RecordBatch], schema: pa.Schema, columns:
         is_tombstone=np.concatenate(tombstones) if tombstones else np.zeros(0, bool),
         ends=key_values[columns.end].combine_chunks() if columns.end else None,
     )
+
+
+def kept_columns(columns: Scd2Columns) -> list[str]:
+    """Return the columns whose values are kept beside the hashes."""
+    end = (columns.end,) if columns.end else ()
+    return list(dict.fromkeys((*columns.keys, *columns.version_key, columns.cursor, *end)))
 
 
 # Tables of hashes, for joins

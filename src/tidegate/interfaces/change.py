@@ -12,10 +12,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
-from tidegate.interfaces.database import ReadRequest, Session
+from tidegate.errors import Unsupported
+from tidegate.interfaces.database import Database, ReadRequest, Session
 from tidegate.interfaces.lake import Lake, LakeTable
 from tidegate.model.columns import Column, TableSchema
 from tidegate.model.coverage import Coverage
+from tidegate.model.cursors import Cursor
 from tidegate.model.plan import Extract, Labels, Request, Step
 from tidegate.model.scope import Scope, ScopeCopies
 from tidegate.model.state import LedgerEntry, TableState
@@ -81,6 +83,8 @@ class LoadNeeds:
     """A condition for rows that are current, where a flag tells: the first window may take them whatever their age."""
     deletes: bool = True
     """Rows leave the target that the source does not have."""
+    all_rows: bool = False
+    """Every window holds all rows of the source."""
     order_matters: bool = False
     """Loading windows in another order than they were read gives another result."""
 
@@ -103,6 +107,10 @@ class Extraction:
     """The keys of all rows in the source, read on the same snapshot."""
     unchanged: Sql | None = None
     """Where no snapshot can be had: the answer must be the same before and after reading."""
+    fixed: tuple[str, ...] = ()
+    """Columns that have one value in all of these rows. A large window is divided by what follows them in an index."""
+    ranged: str = ""
+    """The column of which these rows are a range: a large window is divided by it."""
     proven_by: str = ""
     """A hash that the rows must have to count as proven, where they do not come from the source itself."""
 
@@ -131,6 +139,10 @@ class ChangeColumns:
     """Names of columns that keep their type whatever the settings ask."""
     index: Column | None = None
     """The column that a new target table is indexed by."""
+    cursor: Cursor | None = None
+    """Where windows hold changes: the columns by which the newest of several rows of a key is told."""
+    tie_breaker: Column | None = None
+    """A column that orders rows of an equal cursor."""
 
 
 class Change(ABC):
@@ -146,6 +158,9 @@ class Change(ABC):
     """Whether `retain: {target: N}` makes sense: windows can be taken out of the target one by one."""
     serial_loads: ClassVar[bool] = False
     """Whether windows of one table are loaded one after the other, in the plan's order."""
+
+    brings_changes: ClassVar[bool] = False
+    """A window holds only rows that changed, not all rows that the target must have."""
 
     table: FoundTable
 
@@ -192,6 +207,14 @@ class Change(ABC):
     @abstractmethod
     def plan(self, state: TableState, request: Request) -> tuple[Scope, list[Step]]:
         """Return the scope from now on and the steps in their order. Reads nothing."""
+
+    def reading(self, source: Database, target: Database, state: TableState) -> Any:
+        """Return the split that does a step `Read`: it reads inside of tasks what planning did not."""
+        raise Unsupported(f"{self.table.key}: the change `{self.name}` has nothing to read before it is planned.")
+
+    def with_reading(self, state: TableState, result: Any) -> TableState:
+        """Return the state with what the split of `reading` found, so that the table can be planned."""
+        return state
 
     @abstractmethod
     def extraction(self, state: TableState, scope: Scope, step: Extract) -> Extraction:

@@ -40,6 +40,8 @@ class Check(ABC):
     """One way to compare a table. Holds nothing: all it needs is handed in."""
 
     name: ClassVar[str]
+    loads: ClassVar[tuple[str, ...]] = ()
+    """The loads that the check understands; empty for a check that understands every load."""
 
     @abstractmethod
     def windows(self, planned: PlannedTable) -> tuple[list[Value], list[Finding]]:

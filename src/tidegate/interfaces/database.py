@@ -9,16 +9,21 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from tidegate.errors import DatabaseError, Unsupported, ValueProblem
+from tidegate.interfaces.splits import Divisible
 from tidegate.model.columns import Column, TableSchema
 from tidegate.model.connection import Connection
 from tidegate.model.description import Section, describe_schema
 from tidegate.model.names import TableName, staged_name
 from tidegate.model.types import type_fit
 from tidegate.model.values import ValueKind
+from tidegate.sql.contents import checksum
 from tidegate.sql.text import Dialect, Sql, render
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from tidegate.interfaces.archive import ArchiveSql, Migration
+    from tidegate.interfaces.native_partitions import NativePartitions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,9 +117,18 @@ class Database(ABC):
     label: ClassVar[str]
     capabilities: ClassVar[Capabilities]
     dialect: ClassVar[Dialect]
+    statement_end: ClassVar[str] = ";"
+    """What ends a statement in a script for the server's own command line."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
+
+    @classmethod
+    def connection_of(cls, driver: object) -> Connection | None:
+        """Return the address and login of a connection that a program opened with a driver of its own.
+
+        None for a connection of another database, or one that does not tell its password."""
+        return None
 
     def require(self, capability: str, *, for_: str, instead: str = "") -> None:
         """Raise Unsupported unless the database has this capability. Call it before any work starts.
@@ -152,6 +166,21 @@ class Database(ABC):
         """Return a query for the current time of the server, as text of this column's type.
 
         A cursor value beyond the answer lies in the future. None for a column that holds no time."""
+        return None
+
+    def change_counter(self, schema: TableSchema) -> Column | None:
+        """Return a column that the server itself raises with every change of a row; None where a table has none.
+
+        `clock_query` of it gives the greatest value below which no transaction is open any more."""
+        return None
+
+    def open_transactions(self, table: TableName) -> Sql | None:
+        """Return a scalar query for the transactions that may still write to this table, as a JSON text.
+
+        Each has `session` (which names this transaction and no later one), `who` (for people), `age` in seconds, and
+        `wrote`: whether it has taken a lock to write to the table. The answer is null where this login may not see
+        transactions; None where the server cannot tell. The query is part of a larger statement, so that bound and
+        transactions are of one moment."""
         return None
 
     # Targets
@@ -222,6 +251,22 @@ class Database(ABC):
     def drop_stage(self, stage: TableName) -> Sql:
         """Return the DDL that drops a staging table."""
 
+    # Snapshots
+
+    def snapshot_archive(self) -> ArchiveSql:
+        """Return the statements of an archive of snapshots in this database."""
+        raise Unsupported(
+            f"{self.label} cannot hold the archive of snapshots.",
+            "Nothing was read or written.",
+            "Name a PostgreSQL database as the archive, or leave the archive out.",
+        )
+
+    def snapshot_procedures(self, table: TableName, register: TableName, suffix: str) -> tuple[Migration, ...]:
+        """Return the procedures with which people clean up and count the snapshot table. None by default.
+
+        `register` has a row per snapshot of the table. The names of the procedures end with `suffix`."""
+        return ()
+
     def grants_to_read(self, tables: Sequence[TableName]) -> list[Sql]:
         """Return the statements with which an administrator lets this login read the tables.
 
@@ -265,6 +310,12 @@ class Session(ABC):
         """Return the first column, as text, of a query that a user wrote.
 
         Names without a schema mean what they mean to this login."""
+
+    def scanned_tables(self, query: str) -> frozenset[str] | None:
+        """Return the tables, or their aliases, that the server would read from end to end for a user's query.
+
+        The server's own plan says so; the query does not run. None where the server does not tell."""
+        return None
 
     @abstractmethod
     def execute(self, statement: Sql) -> int:
@@ -346,6 +397,12 @@ class Session(ABC):
         """Return what people should know about this server before they load rows into it."""
         return ()
 
+    def advance_counters(self, table: TableName) -> tuple[str, ...]:
+        """Move sequences past the values that a table holds; return those that this login may not move.
+
+        Does nothing where the server raises its counters with every value that is given (MySQL, SQL Server)."""
+        return ()
+
     # Rows
 
     @abstractmethod
@@ -356,6 +413,21 @@ class Session(ABC):
         become bool, where any number but 0 and 1 is an error. Texts without padding become padded ones. Raises
         NotNative if a value does not fit the Arrow type of its column. A caller that stops early can go on using the
         session."""
+
+    def split(self, window: Divisible, parts: int) -> list[ReadRequest]:
+        """Return requests that together read every row of a window once, each about as many; about `parts` of them.
+
+        Every row belongs to one request also where values are null, equal or alike for a collation. The cost is that of
+        a count at most. Returns the given request alone where the table has nothing to divide its rows by."""
+        return [window.request]
+
+    def change_mark(self, window: Divisible) -> str:
+        """Return a text that is another one once somebody changed the table; empty where that cannot be told now.
+
+        Asked before and after several tasks read a window without a snapshot that they share. Here it is the server's
+        own checksum of the window's rows."""
+        request = window.request
+        return " ".join(map(str, self.query(checksum(request.table, request.columns, request.rows))[0]))
 
     @abstractmethod
     def write(self, table: TableName, columns: Sequence[Column], batches: Iterator[pa.RecordBatch]) -> int:
@@ -409,6 +481,13 @@ class Session(ABC):
             for column, name in reversed(list(zip(columns, names, strict=True))):
                 happened = happened.replace(name, column.name)
             raise ValueProblem(happened, problem.safe, problem.remedy) from None
+
+    # Native partitions
+
+    @property
+    def native_partitions(self) -> NativePartitions | None:
+        """Return the native partitions of this server's tables; None where partitions cannot be switched."""
+        return None
 
     # Snapshots and locks
 

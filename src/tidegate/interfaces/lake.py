@@ -12,7 +12,10 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from tidegate.errors import Unsupported
 from tidegate.interfaces.database import BatchSize
+from tidegate.interfaces.open_table import OpenTable
+from tidegate.model.lake_versions import LakeHealth, LakeVersion
 from tidegate.model.names import TableName
 from tidegate.model.scope import Scope
 from tidegate.model.state import LakeEntry, LedgerEntry
@@ -99,7 +102,7 @@ class PartWriter(ABC):
 
     @abstractmethod
     def close(self, facts: EntryFacts) -> Part:
-        """Make the part durable."""
+        """Make the part durable. The facts are those of its own rows: other parts may belong to the same window."""
 
     @abstractmethod
     def abandon(self) -> None:
@@ -114,12 +117,29 @@ class Lake(ABC):
     @classmethod
     @abstractmethod
     def at(cls, path: Path) -> Lake:
-        """Return the lake at this place. Nothing is opened yet."""
+        """Return the lake in this folder. Nothing is opened yet."""
+
+    @classmethod
+    def at_bucket(cls, url: str, store: Mapping[str, str]) -> Lake:
+        """Return the lake at this address of an object store. Nothing is opened yet."""
+        raise Unsupported(
+            f"A lake of the format `{cls.kind}` cannot be kept in object storage ({url}).",
+            "Nothing was opened.",
+            "Name a local folder as `path`.",
+        )
+
+    def notes(self) -> tuple[str, ...]:
+        """Return what people should know about the place before a run."""
+        return ()
 
     @property
     @abstractmethod
     def place(self) -> str:
         """Where the lake is, for people. No secrets."""
+
+    def location(self, entry_id: str) -> str:
+        """Return where people find an entry: a file or a folder."""
+        return f"{self.place}/{entry_id}"
 
     # In the driver, without a JVM
 
@@ -130,9 +150,19 @@ class Lake(ABC):
 
     @abstractmethod
     def commit(
-        self, table: LakeTable, window: str, parts: Sequence[Part], replaces: str = ""
+        self,
+        table: LakeTable,
+        window: str,
+        parts: Sequence[Part],
+        replaces: str = "",
+        facts: EntryFacts | None = None,
     ) -> tuple[LakeEntry, bool]:
         """Publish all parts at once. `replaces` is the etag that planning saw under this window.
+
+        A window has one part of rows or several, and at most one of keys. Several tasks wrote them, each a part of
+        its own: the entry has the rows of all of them, in this order, or it is not there. `facts` is what the entry
+        says of itself. Without it, its only part of rows was closed with these facts; the parts of several were closed
+        with facts of their own rows.
 
         Return the entry that is there now, and False where somebody committed a newer one since planning; that one
         stays. Repeating a commit changes nothing."""
@@ -167,6 +197,38 @@ class Lake(ABC):
     @abstractmethod
     def dataframe(self, spark: SparkSession, table: LakeTable) -> DataFrame:
         """Return the committed rows as a Spark DataFrame."""
+
+    def dataframe_at(self, spark: SparkSession, table: LakeTable, version: str | None, after: str | None) -> DataFrame:
+        """Return the rows of a state in the history, else of the current one; with `after`, those that came since."""
+        raise self.without_history()
+
+    def history(self, table: LakeTable) -> list[LakeVersion]:
+        """Return the states of a table, oldest first."""
+        raise self.without_history()
+
+    def health(self, table: LakeTable) -> LakeHealth:
+        """Return the state of the files of a table."""
+        raise self.without_history()
+
+    def entries_at(self, table: LakeTable, version: str) -> Mapping[str, LakeEntry]:
+        """Return the entries that the table had at a state in its history, by window."""
+        raise self.without_history()
+
+    def opened(self, name: TableName) -> OpenTable:
+        """Return one table by its name, whoever made it."""
+        raise self.without_history()
+
+    def without_history(self) -> Unsupported:
+        return Unsupported(
+            f"A lake of the format `{self.kind}` keeps no history of its tables.",
+            "Nothing was read.",
+            "`lake: iceberg:...` and `lake: delta:...` keep one.",
+        )
+
+    def prepared(self, table: LakeTable, schema: pa.Schema) -> Lake:
+        """Return the lake as tasks carry it that write rows of these columns. A table format makes the table here, so
+        that its tasks need no catalog."""
+        return self
 
     # Inside a task
 

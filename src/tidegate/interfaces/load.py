@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, TypeVar
 
 from tidegate.errors import Locked, ProofFailed, Unsupported
-from tidegate.interfaces.change import ChangeColumns, LoadNeeds
+from tidegate.interfaces.change import Change, ChangeColumns, LoadNeeds
 from tidegate.interfaces.database import ReadRequest, Session
 from tidegate.model.columns import Column, TableSchema
+from tidegate.model.names import TableName
 from tidegate.model.plan import Load as LoadStep
+from tidegate.model.plan import Step
 from tidegate.model.receipt import Receipt
+from tidegate.model.stages import StageRecord
 from tidegate.model.state import LedgerEntry, TableState
 from tidegate.model.values import Value
 from tidegate.settings import Settings
@@ -43,6 +46,8 @@ class LoadTask:
     """What the ledger is to record."""
     compare_first: bool = False
     """The target has rows that the ledger does not know: compare, and only record when they are equal."""
+    keeps_unless: tuple[str, ...] | None = None
+    """With `compare_first`: rows that differ stay, unless they are fewer than the new ones or have such a hash."""
     unless_hash: str = ""
     """Leave the target alone when both the lake entry and the ledger have this hash."""
     own_columns: tuple[Column, ...] = ()
@@ -63,20 +68,46 @@ class LoadTask:
         return [by_name[name] for name in names]
 
 
+AnySettings: TypeAlias = Settings
+"""The class of settings, where a class has an attribute of that name."""
 AnyTask = TypeVar("AnyTask", bound=LoadTask)
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """How a load ended: `loaded`, `equal already` (nothing written), or `done before` by an earlier attempt."""
+    """How a load ended: `loaded`, `equal already` (nothing written), `done before` by an earlier attempt, or `kept`
+    (rows of the target that differ were left as they are)."""
 
     result: str
     rows: int = 0
     detail: str = ""
+    counts: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    """How many rows were inserted, updated, deleted and so on, where the load tells them apart."""
+    warning: str = ""
+    """What a person should know of the rows that were loaded."""
+
+
+class StageBook(Protocol):
+    """The ledger's book of stages and archives (`model/stages.py`). Joins an open transaction."""
+
+    def add(self, record: StageRecord) -> None: ...
+
+    def replace(self, record: StageRecord) -> None: ...
+
+    def remove(self, name: TableName) -> None: ...
+
+    def records(self, table: str) -> list[StageRecord]:
+        """Return the records of a target table, oldest first."""
 
 
 class LedgerView(Protocol):
     """The ledger, as far as one window is concerned."""
+
+    @property
+    def stages(self) -> StageBook: ...
+
+    def reached(self, place: str) -> None:
+        """Tell how far a load came: a run may be interrupted there."""
 
     def newest(self) -> LedgerEntry | None: ...
 
@@ -130,6 +161,11 @@ class Load(ABC):
     updates_rows: ClassVar[bool] = True
     """Whether rows of the target are changed in place."""
 
+    @classmethod
+    def settings_for(cls, change: type[Change]) -> type[AnySettings]:
+        """Return the settings that the load has together with this change."""
+        return cls.Settings
+
     # Before the schemas of both sides are compared
 
     @classmethod
@@ -171,6 +207,17 @@ class Load(ABC):
     def row_keys(self) -> tuple[str, ...]:
         """Return what names a row, where settings or a key say so."""
         return self.needs.keys
+
+    # In the plan
+
+    def prepare(self, session: Session, table: TableName, loads: Sequence[LoadStep]) -> tuple[Load, list[Step]]:
+        """Return the load with what the target tells of these windows, and steps for the plan: DDL that comes before
+        the loads, and notices. Reads the target; writes nothing."""
+        return self, []
+
+    def groups(self, loads: Sequence[LoadStep]) -> list[tuple[LoadStep, ...]]:
+        """Return the windows that one task loads together."""
+        return [(step,) for step in loads]
 
     # In the run
 

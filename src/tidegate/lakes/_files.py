@@ -6,7 +6,7 @@ import contextlib
 import json
 from typing import TYPE_CHECKING, Any
 
-from tidegate.storage.local import LocalFolder
+from tidegate.storage.door import Storage
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,7 +23,7 @@ _DIGITS_OF_AN_INTEGER = 18
 class FileWriter:
     """Writes batches into one Parquet file, in row groups of a sensible size."""
 
-    def __init__(self, storage: LocalFolder, path: str, schema: pa.Schema) -> None:
+    def __init__(self, storage: Storage, path: str, schema: pa.Schema) -> None:
         self.path, self._storage, self._schema = path, storage, schema
         self._pending: list[pa.RecordBatch] = []
         self._rows = self._bytes = 0
@@ -112,7 +112,7 @@ def _is_one(name: str) -> bool:
     return "." not in name
 
 
-def read_footer(storage: LocalFolder, path: str) -> dict[str, Any]:
+def read_footer(storage: Storage, path: str) -> dict[str, Any]:
     """Return the facts of a file. Raises OSError or ValueError for a file that is not whole, or not ours."""
     import pyarrow.parquet as pq
 
@@ -122,8 +122,13 @@ def read_footer(storage: LocalFolder, path: str) -> dict[str, Any]:
     if stored is None:
         raise ValueError("its footer has no facts of Tidegate's")
     facts: dict[str, Any] = json.loads(stored)
-    if facts["format"] > FORMAT:
-        raise ValueError(f"a newer version of Tidegate wrote it (format {facts['format']})")
+    require_known_format(facts)
     if facts["rows"] != metadata.num_rows:
         raise ValueError(f"it holds {metadata.num_rows} rows, its facts say {facts['rows']}")
     return facts
+
+
+def require_known_format(facts: dict[str, Any]) -> None:
+    """Raise ValueError for facts that a newer version wrote."""
+    if facts["format"] > FORMAT:
+        raise ValueError(f"a newer version of Tidegate wrote it (format {facts['format']})")

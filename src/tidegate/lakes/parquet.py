@@ -1,4 +1,4 @@
-"""Organised Parquet: one file per window, in folders that people can read.
+"""Organised Parquet: one file or folder per window, in places that people can read.
 
 | layout  | file                                                                |
 | ------- | ------------------------------------------------------------------- |
@@ -6,43 +6,45 @@
 | whole   | `organized/static_{table}/{table}_static_{time}.parquet`            |
 | log     | `organized/scd_{table}/{day}/{table}_scd_{time}.parquet`, keys in `keys_{table}` |
 
-Tables outside of the default schema stand below a folder of their schema. Each footer carries the facts of its file
-(table, window, rows, hash, token, scope), so the lake explains itself.
+A window that several tasks wrote is a folder with the name of the file, and the files of the tasks in it
+(`lakes/_folders.py`). Tables outside of the default schema stand below a folder of their schema. Each footer carries
+the facts of its file (table, window, rows, hash, token, scope), so the lake explains itself.
 
 Facts that shape this file
  * A part is written under an attempt's own name and then renamed: a reader never sees half a file.
  * A flipped bit in a Parquet file can change rows without an error. So pages carry checksums.
  * Two targets may share one lake. A commit therefore compares, under a lock, what is there with what planning saw.
+ * A bucket has neither renames nor locks. There every window is a folder, and its commit file is put on the condition
+   that nobody else's is there.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 from tidegate.errors import LakeError
 from tidegate.interfaces.database import BatchSize
 from tidegate.interfaces.lake import KEYS, ROWS, Entries, EntryFacts, Lake, LakeTable, Layout, Part, PartWriter
+from tidegate.lakes import _folders, _paths, _probes
 from tidegate.lakes._files import FileWriter, read_footer
-from tidegate.model.names import TableName
+from tidegate.lakes._frames import read_in_tasks
 from tidegate.model.scope import Scope
 from tidegate.model.state import LakeEntry, LedgerEntry
 from tidegate.model.tokens import CursorWindow, Token, entry_from_version_1
+from tidegate.storage.door import Storage
 from tidegate.storage.local import LocalFolder
+from tidegate.storage.objects import Bucket
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-# Table, column and value stand in one file name, and file systems take 255 bytes.
-_LONGEST_NAME = 80
-_SHORTENED = "~"
 _PARTS = ".tidegate/tmp"
+_TRIES = 5
 _LOCK = ".tidegate/publish.lock"
 
 
@@ -51,27 +53,35 @@ class ParquetLake(Lake):
 
     kind = "parquet"
 
-    def __init__(self, root: Path) -> None:
-        self.storage = LocalFolder(root)
+    def __init__(self, storage: Storage) -> None:
+        self.storage = storage
 
     @classmethod
     def at(cls, path: Path) -> ParquetLake:
-        return cls(path)
+        return cls(LocalFolder(path))
+
+    @classmethod
+    def at_bucket(cls, url: str, store: Mapping[str, str]) -> ParquetLake:
+        return cls(Bucket.of(url, store))
 
     @property
     def place(self) -> str:
-        return str(self.storage.root)
+        return self.storage.place
+
+    def location(self, entry_id: str) -> str:
+        return super().location(_folders.place_of(entry_id))
 
     # What is there
 
     def entries(self, table: LakeTable, known: Mapping[str, LedgerEntry]) -> Entries:
+        listed = ParquetLake(self.storage.listed(_paths.folder_of(table.name)))
         match table.layout:
             case Layout.VALUES:
-                return self._values(table, known)
+                return listed._values(table, known)
             case Layout.WHOLE:
-                return self._newest(table)
+                return listed._newest(table)
             case Layout.LOG:
-                return self._log(table, known)
+                return listed._log(table, known)
 
     def _values(self, table: LakeTable, known: Mapping[str, LedgerEntry]) -> Entries:
         found: dict[str, LakeEntry] = {}
@@ -94,19 +104,33 @@ class ParquetLake(Lake):
 
     def _value_paths(self, table: LakeTable) -> Iterator[tuple[str, str | None]]:
         """Yield the files under this table's name, each with the value in its name; None where that was shortened."""
-        folder, prefix = self._folder(table.name), f"{_safe(table.column)}_"
-        stem = f"{_safe(table.name.name)}_{prefix}"
+        folder, prefix = _paths.folder_of(table.name), f"{_paths.safe(table.column)}_"
+        stem = f"{_paths.safe(table.name.name)}_{prefix}"
         for name in self.storage.names(folder):
             if name.startswith(prefix):
                 ending = name[len(prefix) :]
-                path = f"{folder}/{name}/{stem}{ending}.parquet"
-                if self.storage.etag(path):
-                    yield path, None if _SHORTENED in ending else unquote(ending)
+                path = self._found(f"{folder}/{name}/{stem}{ending}.parquet")
+                if path:
+                    yield path, None if _paths.SHORTENED in ending else unquote(ending)
+
+    def _found(self, place: str) -> str:
+        """Return the id of the entry in a place: of a file or of a folder; empty when there is none."""
+        ids = (place, _folders.entry_id(place))
+        return next((found for found in ids if self.storage.etag(found)), "")
+
+    def _etag(self, path: str) -> str:
+        return _folders.etag_of(self.storage, path) if _folders.is_folder(path) else self.storage.etag(path)
+
+    def _facts(self, path: str) -> dict[str, Any]:
+        """Return what an entry says of itself. Raises OSError, ValueError or KeyError."""
+        read = _folders.read_facts if _folders.is_folder(path) else read_footer
+        return read(self.storage, path)
 
     def _newest(self, table: LakeTable) -> Entries:
-        name = _safe(table.name.name)
-        folder, prefix = f"{self._folder(table.name)}/{table.column}_{name}", f"{name}_{table.column}_"
-        paths = [f"{folder}/{file}" for file in self.storage.names(folder) if _is_file_of(file, prefix)]
+        name = _paths.safe(table.name.name)
+        folder, prefix = f"{_paths.folder_of(table.name)}/{table.column}_{name}", f"{name}_{table.column}_"
+        files = [file for file in self.storage.names(folder) if _paths.is_file_of(file, prefix)]
+        paths = [path for file in files if (path := self._found(f"{folder}/{file}"))]
         if not paths:
             return Entries()
         path, older = paths[-1], tuple(paths[:-1])  # names sort by the time in them
@@ -123,15 +147,16 @@ class ParquetLake(Lake):
 
     def _log_paths(self, table: LakeTable, role: str) -> Iterator[tuple[str, str]]:
         """Yield the windows of a log with their files, oldest first."""
-        folder, stem = self._log_folder(table, role)
+        folder, stem = _paths.log_folder(table, role)
         for day in self.storage.names(folder):
-            files = [file for file in self.storage.names(f"{folder}/{day}") if _is_file_of(file, stem)]
-            windows = {file[len(stem) : -len(".parquet")]: f"{folder}/{day}/{file}" for file in files}
-            yield from sorted(windows.items())
+            files = [file for file in self.storage.names(f"{folder}/{day}") if _paths.is_file_of(file, stem)]
+            for file in files:
+                if path := self._found(f"{folder}/{day}/{file}"):
+                    yield file[len(stem) : -len(".parquet")], path
 
     def _known(self, path: str, entry: LedgerEntry | None) -> LakeEntry | None:
         """Return the entry as the ledger knows it; None when the file must be opened."""
-        etag = self.storage.etag(path)
+        etag = self._etag(path)
         if entry is None or entry.etag != etag:
             return None
         return LakeEntry(
@@ -152,13 +177,13 @@ class ParquetLake(Lake):
         return replace(self._opened(table, entry_id)[0], has_keys=has_keys)
 
     def _keys_path(self, table: LakeTable, entry_id: str) -> str:
-        return self._path(table, _log_window(entry_id, table), KEYS)
+        return _paths.path_of(table, _paths.log_window(_folders.place_of(entry_id), table), KEYS)
 
     def _opened(self, table: LakeTable, path: str) -> tuple[LakeEntry, dict[str, Any]]:
         """Return what a footer says, and all its facts; no facts for a file that cannot be used."""
-        etag = self.storage.etag(path)
+        etag = self._etag(path)
         try:
-            facts = read_footer(self.storage, path)
+            facts = self._facts(path)
         except (OSError, ValueError, KeyError) as problem:
             return LakeEntry(path, etag, broken=_first_line(problem)), {}
         if (facts["table"], facts["column"]) != (str(table.name), table.column):
@@ -187,12 +212,24 @@ class ParquetLake(Lake):
     def read(
         self, table: LakeTable, entry_id: str, batch: BatchSize, columns: Sequence[str] | None = None, role: str = ROWS
     ) -> Iterator[pa.RecordBatch]:
-        return self._batches(entry_id if role == ROWS else self._keys_path(table, entry_id), batch, columns)
+        path = entry_id if role == ROWS else self._keys_path(table, entry_id)
+        for file in self._files(path):
+            yield from self._batches(file, batch, columns)
 
     def read_log(self, table: LakeTable, columns: Sequence[str], batch: BatchSize) -> Iterator[pa.RecordBatch]:
         for _, path in self._log_paths(table, ROWS):
-            for rows in self._batches(path, batch, columns):
-                yield rows.select(list(columns))
+            for file in self._files(path):
+                for rows in self._batches(file, batch, columns):
+                    yield rows.select(list(columns))
+
+    def _files(self, path: str) -> list[str]:
+        """Return the files that hold the rows of an entry, in their order. Raises LakeError."""
+        if not _folders.is_folder(path):
+            return [path]
+        try:
+            return _folders.part_files(self.storage, path)
+        except (OSError, ValueError, KeyError) as problem:
+            raise self._unreadable(path, problem) from None
 
     def _batches(self, path: str, batch: BatchSize, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
         """Yield rows within both bounds: bytes as far as the average row of a row group tells."""
@@ -206,11 +243,15 @@ class ParquetLake(Lake):
                     fitting = batch.bytes * group.num_rows // max(group.total_byte_size, 1)
                     yield from file.iter_batches(max(1, min(batch.rows, fitting)), row_groups=[number], columns=columns)
         except (pa.ArrowException, OSError) as problem:
-            raise LakeError(
-                f"{self.storage.full_path(path)} cannot be read: {_first_line(problem)}.",
-                "The target keeps what it had.",
-                "Delete the file: the next run extracts it again.",
-            ) from None
+            raise self._unreadable(path, problem) from None
+
+    def _unreadable(self, path: str, problem: Exception) -> LakeError:
+        form = "folder" if _folders.is_folder(path) else "file"
+        return LakeError(
+            f"{self.storage.full_path(_folders.place_of(path))} cannot be read: {_first_line(problem)}.",
+            "The target keeps what it had.",
+            f"Delete the {form}: the next run extracts it again.",
+        )
 
     def dataframe(self, spark: SparkSession, table: LakeTable) -> DataFrame:
         if table.layout is Layout.VALUES:
@@ -221,12 +262,20 @@ class ParquetLake(Lake):
             paths = [entry.id for entry in self._newest(table).by_window.values()]
         if not paths:
             raise LakeError(f"The lake {self.place} holds nothing of {table.name}.", "", "Run `tidegate run` first.")
-        return spark.read.option("mergeSchema", "true").parquet(*map(self.storage.full_path, paths))
+        files = [file for path in paths for file in self._files(path)]
+        if not self.storage.spark_reads:
+            return read_in_tasks(spark, self.storage, files)
+        return spark.read.option("mergeSchema", "true").parquet(*map(self.storage.full_path, files))
 
     # Writing
 
     def begin(self, run: str) -> None:
         self.storage.make_folder(f"{_PARTS}/{run}")
+        if not self.storage.renames:
+            _probes.require_conditions(self.storage)
+
+    def notes(self) -> tuple[str, ...]:
+        return () if self.storage.renames else (_probes.answer(self.storage),)
 
     def end(self, run: str) -> None:
         self.storage.delete_folder(f"{_PARTS}/{run}")
@@ -240,38 +289,88 @@ class ParquetLake(Lake):
         return _PartFile(table, role, FileWriter(self.storage, f"{_PARTS}/{run}/{name}{ending}", schema))
 
     def commit(
-        self, table: LakeTable, window: str, parts: Sequence[Part], replaces: str = ""
+        self,
+        table: LakeTable,
+        window: str,
+        parts: Sequence[Part],
+        replaces: str = "",
+        facts: EntryFacts | None = None,
     ) -> tuple[LakeEntry, bool]:
-        # The window's own file comes last: once it is there, everything else of it is.
-        *others, rows = sorted(parts, key=lambda part: part.role == ROWS)
-        place = self._path(table, window, ROWS)
+        place = _paths.path_of(table, window, ROWS)
         with self.storage.alone(_LOCK):
-            found = self.storage.etag(place)
-            was_committed = bool(found) and not self.storage.etag(rows.id)
-            is_newest = was_committed or found in ("", replaces) or not self._is_newer(place, rows.id)
-            if is_newest and not was_committed:
-                for part in others:
-                    self.storage.publish(part.id, self._path(table, window, part.role))
-                self.storage.publish(rows.id, place)
-            elif not is_newest:
-                self.storage.discard(rows.id)
-        return self.entry(table, place), is_newest
+            for _ in range(_TRIES):
+                is_ours = self._commit(table, window, parts, replaces, facts, place)
+                if is_ours is not None:
+                    return self.entry(table, self._found(place) or place), is_ours
+        raise LakeError(
+            f"{self.storage.full_path(place)}: other runs committed this window again and again.",
+            "Nothing of this run was published for it.",
+            "Run again when they ended.",
+        )
 
-    def _is_newer(self, place: str, written: str) -> bool:
-        """Return whether the file that is there was read from the source when ours was, or later."""
+    def _commit(
+        self,
+        table: LakeTable,
+        window: str,
+        parts: Sequence[Part],
+        replaces: str,
+        facts: EntryFacts | None,
+        place: str,
+    ) -> bool | None:
+        """Return whether the window has these parts now; None where somebody else was first, and it is to be judged
+        anew."""
+        rows, path = [part for part in parts if part.role == ROWS], self._found(place)
+        found, tag = (self._etag(path), self.storage.etag(path)) if path else ("", "")
+        if self._was_committed(path, rows):
+            return True
+        if found not in ("", replaces) and self._is_newer(path, rows[0].id, facts):
+            for part in rows:
+                self.storage.discard(part.id)
+            return False
+        # The window's own rows come last: once they are there, everything else of it is.
+        for part in parts:
+            if part.role != ROWS:
+                self.storage.publish(part.id, _paths.path_of(table, window, part.role))
+        return True if self._publish_rows(table, rows, facts, place, tag) else None
+
+    def _was_committed(self, path: str, rows: Sequence[Part]) -> bool:
+        """Return whether an earlier attempt published these parts: they have gone to their place, or stand in it."""
+        if not self.storage.renames:
+            return bool(path) and _folders.has_parts(self.storage, path, rows)
+        return bool(path) and not any(self.storage.etag(part.id) for part in rows)
+
+    def _publish_rows(
+        self, table: LakeTable, rows: Sequence[Part], facts: EntryFacts | None, place: str, tag: str
+    ) -> bool:
+        if self.storage.renames and (facts is None or len(rows) == 1):
+            [part] = rows
+            self.storage.publish(part.id, place)
+            return True
+        footer = _as_footer(table, facts) if facts is not None else _own_facts(read_footer(self.storage, rows[0].id))
+        return _folders.publish(self.storage, rows, footer, place, tag)
+
+    def _is_newer(self, path: str, written: str, facts: EntryFacts | None) -> bool:
+        """Return whether the entry that is there was read from the source when ours was, or later."""
         try:
-            there, ours = read_footer(self.storage, place), read_footer(self.storage, written)
+            there = self._facts(path)["read_at"]
+            ours = facts.read_at if facts is not None else read_footer(self.storage, written)["read_at"]
         except (OSError, ValueError, KeyError):
             return False
-        return bool(there["read_at"] >= ours["read_at"])
+        return bool(there >= ours)
 
     def drop(self, table: LakeTable, window: str) -> None:
-        self.storage.delete(self._path(table, window, ROWS))
+        self._delete(self._found(_paths.path_of(table, window, ROWS)))
         if table.layout is Layout.LOG:
-            self.storage.delete(self._path(table, window, KEYS))
+            self.storage.delete(_paths.path_of(table, window, KEYS))
 
     def drop_superseded(self, table: LakeTable, ids: Sequence[str]) -> None:
         for path in ids:
+            self._delete(path)
+
+    def _delete(self, path: str) -> None:
+        if _folders.is_folder(path):
+            self.storage.delete_published_folder(_folders.place_of(path), _folders.COMMIT_FILE)
+        elif path:
             self.storage.delete(path)
 
     # The scope. Footers cannot tell it after a value was forgotten.
@@ -286,33 +385,7 @@ class ParquetLake(Lake):
             return None
 
     def _scope_file(self, table: LakeTable, target: str) -> str:
-        # Two targets may share the lake, each with a scope of its own.
-        place = hashlib.sha256(target.encode()).hexdigest()[:12]
-        return f".tidegate/scopes/{_safe(str(table.name))}.{place}.json"
-
-    # Where things are
-
-    def _path(self, table: LakeTable, window: str, role: str) -> str:
-        name = _safe(table.name.name)
-        match table.layout:
-            case Layout.VALUES:
-                partition = f"{_safe(table.column)}_{_safe(window)}"
-                return f"{self._folder(table.name)}/{partition}/{name}_{partition}.parquet"
-            case Layout.WHOLE:
-                now = f"{datetime.now(UTC):%Y-%m-%d-%H-%M-%S}"
-                return f"{self._folder(table.name)}/{table.column}_{name}/{name}_{table.column}_{now}.parquet"
-            case Layout.LOG:
-                folder, stem = self._log_folder(table, role)
-                return f"{folder}/{window[:10]}/{stem}{window}.parquet"
-
-    def _log_folder(self, table: LakeTable, role: str) -> tuple[str, str]:
-        """Return the folder and the beginning of file names. Keys stand apart: the folder of rows is read as one."""
-        word = table.column if role == ROWS else role
-        name = _safe(table.name.name)
-        return f"{self._folder(table.name)}/{word}_{name}", f"{name}_{word}_"
-
-    def _folder(self, name: TableName) -> str:
-        return f"organized/{_visible(_safe(name.schema))}" if name.schema else "organized"
+        return _paths.scope_file(str(table.name), target)
 
 
 @dataclass(frozen=True)
@@ -325,40 +398,29 @@ class _PartFile(PartWriter):
         self.file.write(batch)
 
     def close(self, facts: EntryFacts) -> Part:
-        footer = {**asdict(facts), "token": facts.token.to_dict()}
-        footer["value"] = footer.pop("window")
-        size = self.file.close({"table": str(self.table.name), "column": self.table.column, **footer})
+        size = self.file.close(_as_footer(self.table, facts))
         return Part(self.file.path, self.role, facts.rows, size)
 
     def abandon(self) -> None:
         self.file.abandon()
 
 
+def _as_footer(table: LakeTable, facts: EntryFacts) -> dict[str, Any]:
+    """Return the facts as a footer or a commit file has them."""
+    footer = {**asdict(facts), "token": facts.token.to_dict()}
+    footer["value"] = footer.pop("window")
+    return {"table": str(table.name), "column": table.column, **footer}
+
+
+def _own_facts(footer: dict[str, Any]) -> dict[str, Any]:
+    """Return the facts of a file as those of a folder: the commit file states its own format."""
+    return {name: value for name, value in footer.items() if name != "format"}
+
+
 def _token(facts: dict[str, Any]) -> Token:
     if facts["format"] == 1:
         return entry_from_version_1(facts["column"], facts["newest"], facts.get("window", ""), facts["read_at"])
     return Token.from_dict(facts["token"])
-
-
-def _log_window(path: str, table: LakeTable) -> str:
-    return path.rpartition("/")[2].removeprefix(f"{_safe(table.name.name)}_{table.column}_").removesuffix(".parquet")
-
-
-def _is_file_of(file: str, stem: str) -> bool:
-    return file.startswith(stem) and file.endswith(".parquet")
-
-
-def _safe(text: str) -> str:
-    """Return a name for the file system: unsafe characters escaped, long names shortened by a hash."""
-    escaped = quote(text, safe="").replace("~", "%7E")
-    if len(escaped) <= _LONGEST_NAME:
-        return escaped
-    return escaped[:60] + _SHORTENED + hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def _visible(name: str) -> str:
-    """Escape a leading dot: `.` and `..` lead elsewhere, and other names with a dot in front are hidden."""
-    return f"%2E{name[1:]}" if name.startswith(".") else name
 
 
 def _first_line(problem: BaseException) -> str:

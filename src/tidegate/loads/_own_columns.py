@@ -18,6 +18,7 @@ from tidegate.model.names import TableName
 from tidegate.sql.contents import has_rows
 from tidegate.sql.staged import copy_into_stage, has_any_value, update_from_stage
 from tidegate.sql.text import Sql
+from tidegate.tables.own_columns import REMEDY, reason_without_key
 
 
 class OwnColumns:
@@ -58,17 +59,6 @@ def own_columns(session: Session, task: LoadTask, key: Sequence[Column] | None =
         return
     with session.staging_table(task.request.table, [*key, *task.own_columns], iter(())) as stage:
         yield OwnColumns(session, task, key, stage)
-
-
-def reason_without_key(columns: Sequence[Column]) -> str:
-    names = ", ".join(column.name for column in columns)
-    return f"rows that are replaced have values in {names}, which only the target has, and no key of the target finds"
-
-
-REMEDY = (
-    "Give the target a primary key of columns that are copied, drop the column in the target, or load into another"
-    " table with `target_table`."
-)
 
 
 def _would_be_lost(task: LoadTask, columns: Sequence[Column]) -> DriftStop:

@@ -38,7 +38,7 @@ def replace_rows(
         ]
         own = [stages.enter_context(own_columns(session, each.task)) for each in incoming]
         with session.transaction():
-            fenced = [_fence(session, each, receipt_of) for each in incoming]
+            fenced = [fence(session, each, receipt_of) for each in incoming]
             replaced = [
                 (task, each.ledger, write, kept)
                 for task, each, write, kept in zip(fenced, incoming, writes, own, strict=True)
@@ -64,16 +64,23 @@ def _loaded(task: LoadTask, deleted: int) -> Loaded:
     return Loaded("loaded", task.entry.rows, detail)
 
 
-def _fence(session: Session, incoming: Incoming, receipt_of: ReceiptOf) -> LoadTask | Loaded:
+def fence(session: Session, incoming: Incoming, receipt_of: ReceiptOf) -> LoadTask | Loaded:
     """Return the task with a generation of its own, or how it ended without a write."""
     task: LoadTask | Loaded = acquire_fence(session, incoming.task, incoming.ledger)
     if isinstance(task, Loaded):
         return task
     if task.request.rows is None:
         task = with_entry(task, target_rows=task.entry.rows, target_hash=task.entry.hash)
-    if task.compare_first and receipt_of(task.request) == Receipt(task.entry.rows, task.entry.hash):
+    return _compared(task, incoming, receipt_of(task.request)) if task.compare_first else task
+
+
+def _compared(task: LoadTask, incoming: Incoming, found: Receipt) -> LoadTask | Loaded:
+    """Return how rows that the ledger does not know compare with those that come; the task where they are replaced."""
+    if found == Receipt(task.entry.rows, task.entry.hash):
         incoming.ledger.record(task.entry)
         return Loaded("equal already")
+    if task.keeps_unless is not None and found.rows >= task.entry.rows and found.hash not in task.keeps_unless:
+        return Loaded("kept", found.rows)
     return task
 
 

@@ -31,6 +31,8 @@ class Replace(Load):
     updates_rows = False
 
     keys: tuple[str, ...]
+    all_rows: bool = False
+    """The change would bring only rows that changed: it is asked for all rows."""
 
     @classmethod
     def requirements(
@@ -42,7 +44,7 @@ class Replace(Load):
     def bind(
         cls, settings: Any, table: FoundTable, required: Requirements, change: ChangeColumns, catalogs: Catalogs
     ) -> tuple[Load, FoundTable]:
-        return cls(table.source.primary_key), table
+        return cls(table.source.primary_key, change.cursor is not None), table
 
     @property
     def check(self) -> str:
@@ -50,7 +52,7 @@ class Replace(Load):
 
     @property
     def needs(self) -> LoadNeeds:
-        return LoadNeeds(keys=self.keys)
+        return LoadNeeds(keys=self.keys, all_rows=self.all_rows)
 
     @property
     def replaces_rows(self) -> bool:

@@ -16,7 +16,8 @@ from tidegate.history.version_task import GeneratedColumns, VersionTask
 from tidegate.interfaces.change import ChangeColumns, LoadNeeds
 from tidegate.interfaces.database import ReadRequest, Session
 from tidegate.interfaces.load import Batches, Incoming, Load, Loaded, LoadTask, ReceiptOf, Requirements
-from tidegate.loads._timeline import apply_versions, require_one_current_row
+from tidegate.loads._current_rows import require_one_current_row
+from tidegate.loads._timeline import apply_versions
 from tidegate.model.columns import Column, TableSchema
 from tidegate.model.plan import Load as LoadStep
 from tidegate.model.plan import Notice
@@ -204,7 +205,7 @@ class Scd2(Load):
             is_newest=step.is_newest,
             exact=step.exact,
             # What the first of several windows brings was not there when the target was counted.
-            target_rows=(state.target.get(ALL_VERSIONS) or 0) if loads == 1 else None,
+            target_rows=(next(iter(state.target.values()), None) or 0) if loads == 1 else None,
             parts=-(-(step.rows or 0) // size) or 1 if size else 1,
         )
 

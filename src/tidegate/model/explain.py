@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from tidegate.model.plan import ChangeSchema, Extract, Labels, Load, Notice, Remove, Step
+from tidegate.model.plan import ChangeSchema, Extract, Labels, Load, Notice, Read, Remove, Step
 from tidegate.model.tokens import CursorWindow
 from tidegate.model.values import Value
 from tidegate.model.windows import is_whole
@@ -15,6 +15,8 @@ def verb_of(step: Step) -> str:
     match step:
         case ChangeSchema():
             return "change schema"
+        case Read():
+            return "read"
         case Extract():
             return "extract"
         case Load():
@@ -44,6 +46,8 @@ def explain(step: Step, labels: Labels | None = None) -> str:
             return f"change the target's schema: {why}\n" + "\n".join(
                 f"    {line}" for text in statements for line in text.splitlines()
             )
+        case Read(window, why, rows):
+            return f"read {labels.name(window)}{_about(rows, labels)} on both sides: {why}"
         case Extract(window, why, rows, origin):
             where = "" if origin == "source" else " from the target"
             return f"extract {_range(step)}{labels.name(window)}{where}{_about(rows, labels)}: {why}"

@@ -20,6 +20,16 @@ class ChangeSchema:
 
 
 @dataclass(frozen=True)
+class Read:
+    """Read both sides in tasks, because planning cannot know without them what follows. Then the table is planned
+    again."""
+
+    value: Value
+    why: str
+    rows: int | None = None
+
+
+@dataclass(frozen=True)
 class Extract:
     """Extract one value into the lake. `rows` is what the source counted, None when it was not counted."""
 
@@ -46,6 +56,9 @@ class Load:
     """Leave the target alone when the lake's hash is this one: the target is known to hold it."""
     compare_first: bool = False
     """The target has rows that the ledger does not know: compare, and only record when they are equal."""
+    keeps_unless: tuple[str, ...] | None = None
+    """With `compare_first`: rows that differ stay, unless they have one of these hashes, or fewer rows than the entry.
+    Without a ledger nobody knows who changed them. None: rows that differ are replaced."""
     is_newest: bool = True
     """Nothing that was read later is in the target: what this says of a row wins."""
     exact: bool = False
@@ -73,7 +86,7 @@ class Notice:
     severity: str = "note"
 
 
-Step: TypeAlias = ChangeSchema | Extract | Load | Remove | Notice
+Step: TypeAlias = ChangeSchema | Read | Extract | Load | Remove | Notice
 
 
 @dataclass(frozen=True)
@@ -110,12 +123,12 @@ class TablePlan:
 
     @property
     def moves_rows(self) -> bool:
-        return any(isinstance(step, (Extract, Load)) for step in self.steps)
+        return any(isinstance(step, (Read, Extract, Load)) for step in self.steps)
 
     @property
     def row_counts(self) -> list[int | None]:
         """How many rows there are to move, those of each value once; None where nobody counted."""
-        counts = {step.value: step.rows for step in self.steps if isinstance(step, Load)}
+        counts = {step.value: step.rows for step in self.steps if isinstance(step, (Read, Load))}
         counts.update((step.value, step.rows) for step in self.steps if isinstance(step, Extract))
         return list(counts.values())
 
@@ -130,6 +143,8 @@ class Plan:
 
     tables: tuple[TablePlan, ...]
     failures: tuple[tuple[str, str], ...] = ()
+    notes: tuple[str, ...] = ()
+    """What concerns all tables, such as the store that the lake is on."""
 
     @property
     def does_something(self) -> bool:
@@ -149,6 +164,8 @@ class Request:
     reload: frozenset[Value] | None = None
     """Extract and load these again, whatever is known of them; plan nothing else."""
     reload_all: bool = False
+    resume: bool = False
+    """Go on with a table that was restored to an earlier state."""
     why: str = RELOAD
 
 

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from tidegate.model.coverage import Coverage
 
 
-THIS_PROCESS = "this process"
+PROCESS = "process"
+_PROCESS_NAMES = (PROCESS, "this process")  # the second is in reports of earlier versions
 
 
 def engine_in_words(engine: str | None, verb: str = "run", outcome: str = "done") -> str:
@@ -21,9 +22,11 @@ def engine_in_words(engine: str | None, verb: str = "run", outcome: str = "done"
         if outcome == "failed":
             return f"no rows {action}"
         return "no Spark" if verb == "verify" else "nothing to move, no Spark"
-    return (
-        f"rows {action} by threads of this process" if engine == THIS_PROCESS else f"rows {action} by Spark ({engine})"
-    )
+    if engine not in _PROCESS_NAMES:
+        return f"rows {action} by Spark ({engine})"
+    if outcome == "nothing to do":
+        return "nothing to move, engine: process"
+    return f"rows {action} by threads of this process (engine: process)"
 
 
 @dataclass(frozen=True)

@@ -52,13 +52,17 @@ class LakeEntry:
     """Why the entry cannot be used; empty when it can."""
 
 
+RESTORED = "restored"
+"""The kind of a window that a person brought back to an earlier state. Its table waits for `run --resume`."""
+
+
 @dataclass(frozen=True)
 class LedgerEntry:
     """The newest ledger row of one window."""
 
     generation: int
     kind: str
-    """loaded, adopted, removed or forgotten."""
+    """loaded, adopted, restored, removed or forgotten."""
     rows: int
     hash: str
     text_columns: tuple[str, ...] = ()
@@ -79,7 +83,7 @@ class LedgerEntry:
     @property
     def is_active(self) -> bool:
         """Return whether the target should hold this window now."""
-        return self.kind in ("loaded", "adopted")
+        return self.kind in ("loaded", "adopted", RESTORED)
 
     @property
     def target_receipt(self) -> Receipt | None:
@@ -123,6 +127,8 @@ class TableState:
     """Columns that travel and that the existing target table does not have."""
     target_receipt: Receipt | None = None
     """Of a table that is compared as a whole: what the target's content adds up to; None when it was not read."""
+    unread: bool = False
+    """Of a table that is compared as a whole: its rows are too many to be read while planning."""
     superseded: tuple[str, ...] = ()
     """Of a table that is compared as a whole: ids of its older lake entries, oldest first."""
 
@@ -130,7 +136,8 @@ class TableState:
     def has_whole_log(self) -> bool:
         """Return whether every window that was loaded is still in the lake. Otherwise the lake cannot tell what was
         extracted once: `retain` removed entries, or they were lost."""
-        return all(window in self.lake for window, entry in self.ledger.items() if entry.kind == "loaded")
+        usable = {window for window, entry in self.lake.items() if not entry.broken}
+        return all(window in usable for window, entry in self.ledger.items() if entry.kind == "loaded")
 
     def has_other_columns(self, known: LakeEntry | LedgerEntry) -> bool:
         """Return whether an entry lacks a column that is copied now, or has it in another type.

@@ -71,7 +71,7 @@ class TableStatus:
 
 @dataclass(frozen=True)
 class VersionsStatus(TableStatus):
-    """The status of a table of versions (SCD type 2). Its only value stands for the whole table."""
+    """The status of a table that is read by a cursor. Its only value stands for the whole table."""
 
     watermark: str = ""
     """The cursor value up to which the target has all versions; empty when nothing is loaded."""
@@ -80,3 +80,11 @@ class VersionsStatus(TableStatus):
     is_whole: bool = False
     """The table has no cursor: the whole source is compared."""
     batches: tuple[BatchStatus, ...] = field(default=(), repr=False)
+    unit: str = "version"
+    """What the table holds, for people: `version`, or `row` where windows bring rows that changed."""
+    held_by: tuple[str, ...] = ()
+    """Open transactions that may still bring rows below the newest cursor value."""
+    gaps: tuple[str, ...] = ()
+    """Cursor values that are read again when a transaction has ended that is open for too long."""
+    watermark_set: str = ""
+    """Who set the watermark, and why, where no run followed yet."""

@@ -1,8 +1,9 @@
 """Tokens: what the ledger and the lake remember about one window, so that the next plan can compare.
 
 A token is a small record with a tag and a version, stored as JSON. The change that plans a table also writes its
-tokens: `PartitionToken` for a value, `ContentToken` for a whole table, `CursorWindow` for a range of a cursor. A change
-that lives elsewhere subclasses `Token` with a tag of its own.
+tokens: `PartitionToken` for a value, `ContentToken` for a whole table, `CursorWindow` for a range of a cursor,
+`IncrementalWindow` for such a range with what held the watermark back. A change that lives elsewhere subclasses `Token`
+with a tag of its own.
 
 Version 1 of ledger and lake kept the same facts as plain text: `from_version_1` reads them.
 """
@@ -171,12 +172,103 @@ class CursorWindow(Token):
     def of_fields(cls, fields: dict[str, Any]) -> CursorWindow:
         kind = ValueKind(fields["kind"]) if fields["kind"] else ValueKind.TEXT
         bounds = {name: None if fields[name] is None else Value.of(fields[name], kind) for name in _BOUNDS}
-        return cls(
+        return CursorWindow(
             **bounds,
             lookback_fingerprint=fields["lookback_fingerprint"],
             read_at=fields["read_at"],
             is_given=fields["is_given"],
         )
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Cursor values from `low` on that an open transaction could still write when the watermark went past them.
+
+    Later windows read them again, until the transaction has ended."""
+
+    low: Value
+    session: str
+    """The transaction, as the server names it: it is the same one while session and beginning are the same."""
+    who: str
+    """User and program, for people."""
+    since: str
+    """When the watermark went past it, on the source's clock."""
+
+
+@dataclass(frozen=True)
+class IncrementalWindow(CursorWindow):
+    """The rows of an incremental table whose cursor lies between `after` and `upto`, both included."""
+
+    tag: ClassVar[str] = "incremental"
+
+    gaps: tuple[Gap, ...] = ()
+    """Gaps that are carried: these values must be read again."""
+    held_by: tuple[str, ...] = ()
+    """Open transactions that kept the watermark below the rows that were read, for people."""
+    without_cursor: int = 0
+    """How many rows without a cursor value were read besides."""
+    reached: Value | None = None
+    """How far the table was synced before: rows up to there that are new came late."""
+
+    def fields(self) -> dict[str, Any]:
+        gaps = [[gap.low.kind.value, gap.low.text, gap.session, gap.who, gap.since] for gap in self.gaps]
+        return {
+            **super().fields(),
+            "gaps": gaps,
+            "held_by": list(self.held_by),
+            "without_cursor": self.without_cursor,
+            "reached": self.reached and [self.reached.kind.value, self.reached.text],
+        }
+
+    @classmethod
+    def of_fields(cls, fields: dict[str, Any]) -> IncrementalWindow:
+        gaps = tuple(
+            Gap(Value.of(low, ValueKind(kind)), session, who, since)
+            for kind, low, session, who, since in fields["gaps"]
+        )
+        window = CursorWindow.of_fields(fields)
+        bounds = {name: getattr(window, name) for name in _CURSOR_FIELDS}
+        reached = fields["reached"]
+        return cls(
+            **bounds,
+            gaps=gaps,
+            held_by=tuple(fields["held_by"]),
+            without_cursor=fields["without_cursor"],
+            reached=None if reached is None else Value.of(reached[1], ValueKind(reached[0])),
+        )
+
+
+@dataclass(frozen=True)
+class WatermarkSet(Token):
+    """A person set the watermark of a table, or reset it: windows that were read before no longer tell how far the
+    table is synced."""
+
+    tag: ClassVar[str] = "watermark"
+
+    watermark: Value | None = None
+    """From here on rows are read; None for all rows."""
+    who: str = ""
+    why: str = ""
+
+    @property
+    def fingerprint(self) -> None:
+        return None
+
+    def read(self, fingerprint: str | None, read_at: str) -> WatermarkSet:
+        return self
+
+    def fields(self) -> dict[str, Any]:
+        value = self.watermark and [self.watermark.kind.value, self.watermark.text]
+        return {"watermark": value, "who": self.who, "why": self.why}
+
+    @classmethod
+    def of_fields(cls, fields: dict[str, Any]) -> WatermarkSet:
+        value = fields["watermark"]
+        return cls(None if value is None else Value.of(value[1], ValueKind(value[0])), fields["who"], fields["why"])
+
+    def __str__(self) -> str:
+        done = "was reset" if self.watermark is None else f"was set to {self.watermark}"
+        return f"the watermark {done} by {self.who}: {self.why}"
 
 
 def with_keys(fingerprint: str | None, keys: Receipt) -> str:
@@ -185,6 +277,7 @@ def with_keys(fingerprint: str | None, keys: Receipt) -> str:
 
 
 _BOUNDS = ("after", "upto", "watermark", "keys_read_at")
+_CURSOR_FIELDS = (*_BOUNDS, "lookback_fingerprint", "read_at", "is_given")
 _RECEIPT = re.compile(r"\d+ [0-9a-f]{32}")
 
 

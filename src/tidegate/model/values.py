@@ -60,6 +60,11 @@ class Value:
         return Value.of(earlier.date() if is_date else earlier.isoformat(" ", "seconds"), self.kind)
 
     @property
+    def native(self) -> int | str:
+        """Return a whole number as an int, and every other value as its text."""
+        return int(self.text) if self.kind is ValueKind.INTEGER else self.text
+
+    @property
     def sort_key(self) -> str:
         """Return a text that sorts as the value does. The value's own text need not: "10" sorts before "9"."""
         if self.kind in (ValueKind.INTEGER, ValueKind.DECIMAL):

@@ -18,6 +18,8 @@ class Cleaned:
     workspaces: tuple[str, ...]
     reports: int
     dry_run: bool
+    archives: int = 0
+    """Archives of snapshots that were beyond their retention."""
 
 
 def clean(

@@ -22,7 +22,7 @@ _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 # YAML readers refuse a longer key, unless `?` introduces it.
 _LONGEST_KEY = 1_000
 # Facts first, then dimensions, then reference data.
-_ORDER = ("partition", "scd2", "static")
+_ORDER = ("partition", "scd2", "static", "incremental")
 
 
 def propose(database: Database, session: Session, patterns: Sequence[str] = ()) -> list[Proposal]:

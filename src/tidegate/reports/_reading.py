@@ -114,6 +114,23 @@ class Finding:
 
 
 @dataclass(frozen=True)
+class FilterSnapshots:
+    """The snapshots of one filter."""
+
+    customer_filter: str
+    in_table: int | None
+    without_archive: int | None
+    archives: int | None
+    rows: int | None
+    bytes: int | None
+    ratio: float | None
+    oldest: str
+    newest: str
+    sizes: tuple[int, ...]
+    """The size of each archive, the oldest first."""
+
+
+@dataclass(frozen=True)
 class Facts:
     generated_at: str
     version: str
@@ -124,6 +141,7 @@ class Facts:
     tables: tuple[Table, ...]
     runs: tuple[Run, ...]
     findings: tuple[Finding, ...]
+    snapshots: tuple[FilterSnapshots, ...] = ()
 
 
 def read(raw: Raw) -> Facts:
@@ -140,6 +158,22 @@ def read(raw: Raw) -> Facts:
         tables=tuple(map(_table, _parts(raw, "tables"))),
         runs=tuple(runs),
         findings=tuple(map(_finding, _parts(raw, "findings"))),
+        snapshots=tuple(map(_snapshots, _parts(raw, "snapshots"))),
+    )
+
+
+def _snapshots(raw: Raw) -> FilterSnapshots:
+    return FilterSnapshots(
+        customer_filter=_text(raw, "customer_filter"),
+        in_table=_whole(raw, "in_table"),
+        without_archive=_whole(raw, "without_archive"),
+        archives=_whole(raw, "archives"),
+        rows=_whole(raw, "rows"),
+        bytes=_whole(raw, "bytes"),
+        ratio=_amount(raw, "ratio"),
+        oldest=_text(raw, "oldest"),
+        newest=_text(raw, "newest"),
+        sizes=tuple(size for size in _list(raw, "sizes") if isinstance(size, int)),
     )
 
 

@@ -18,6 +18,7 @@ def page_facts(
     generated_at: str,
     tables: Sequence[TableStatus],
     history: Sequence[Facts],
+    snapshots: Sequence[Facts] = (),
 ) -> Facts:
     """Return all facts of the page. `history` has the newest run first, as the ledger returns it."""
     proof = _newest_proof(history)
@@ -32,6 +33,7 @@ def page_facts(
         "tables": shown,
         "runs": [_run(report) for report in history],
         "findings": list(_newest_findings(history)),
+        **({"snapshots": list(snapshots)} if snapshots else {}),
     }
 
 

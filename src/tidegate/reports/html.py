@@ -18,6 +18,7 @@ from tidegate.reports._flow import flow
 from tidegate.reports._markup import Html, tag
 from tidegate.reports._reading import Facts, read
 from tidegate.reports._runs import runs
+from tidegate.reports._snapshots import snapshots
 from tidegate.reports._tables import tables
 from tidegate.reports._verdict import figures, headline, verdict, verdict_status
 from tidegate.reports._words import minute, moment
@@ -93,6 +94,8 @@ def _top(facts: Facts) -> Html:
 
 def _sections(facts: Facts) -> list[Html]:
     parts = [("tables", "Tables", tables), ("runs", "Runs", runs), ("findings", "Findings", findings)]
+    if facts.snapshots:
+        parts.insert(1, ("snapshots", "Snapshots", snapshots))
     return [tag("section", tag("h2", name), draw(facts), class_="page", id=anchor) for anchor, name, draw in parts]
 
 

@@ -10,18 +10,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from tidegate.errors import DuplicateKey, LakeError, NotNative, OutcomeUnknown, Transient, Unsupported, ValueProblem
 from tidegate.hashing.receipts import read_receipt
 from tidegate.interfaces.database import Database, ReadRequest, Session
 from tidegate.interfaces.lake import KEYS, Lake, LakeTable
 from tidegate.interfaces.load import Incoming, Load, Loaded, LoadTask
+from tidegate.interfaces.worker import Progress, Worker
 from tidegate.model.columns import Column, fingerprint_of
 from tidegate.model.plan import EXCHANGED, Remove
 from tidegate.model.plan import Load as LoadStep
 from tidegate.model.receipt import Receipt
-from tidegate.model.report import StepOutcome
+from tidegate.model.report import Finding, StepOutcome
 from tidegate.model.state import LakeEntry, LedgerEntry, types_when_extracted
 from tidegate.model.values import Value
 from tidegate.runs.extract import Entries
@@ -29,10 +30,10 @@ from tidegate.runs.listener import Boundary
 from tidegate.runs.order import in_order
 from tidegate.runs.run import Job, Run
 from tidegate.spark.executor import SplitOutcome
-from tidegate.spark.worker import Progress, Worker
 from tidegate.sql.partitions import values_with_keys
 from tidegate.state.ledger import Ledger
 from tidegate.state.lock import newest_run
+from tidegate.state.stages import Stages
 from tidegate.tables.planned import PlannedTable
 
 if TYPE_CHECKING:
@@ -64,6 +65,13 @@ class WindowLedger:
     def record(self, entry: LedgerEntry) -> None:
         self.ledger.record(self.table, self.window, entry)
         self.boundary("task about to commit")
+
+    @property
+    def stages(self) -> Stages:
+        return Stages(self.ledger.session)
+
+    def reached(self, place: str) -> None:
+        self.boundary(place)
 
 
 @dataclass(frozen=True)
@@ -143,6 +151,17 @@ class WindowLoad:
             yield batch.select(list(names))
 
 
+class LoadableWindow(Protocol):
+    """A window that a split loads."""
+
+    @property
+    def task(self) -> LoadTask: ...
+
+    def incoming(self, session: Session, boundary: Boundary, progress: Progress) -> Incoming: ...
+
+    def cells(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]: ...
+
+
 @dataclass(frozen=True)
 class LoadResult:
     """How each window ended; or, of windows that the server refused, which other windows are in their way."""
@@ -159,7 +178,7 @@ class LoadSplit:
 
     database: Database
     load: Load
-    windows: tuple[WindowLoad, ...]
+    windows: Sequence[LoadableWindow]
     boundary: Boundary = field(default_factory=Boundary)
     max_rows: int | None = None
 
@@ -215,7 +234,7 @@ class LoadSplit:
         held_by = None if None in found else tuple(others)
         return LoadResult(refusal=self._explained(refusal, others), held_by=held_by)
 
-    def _holders(self, session: Session, window: WindowLoad, task: LoadTask) -> set[Value | None]:
+    def _holders(self, session: Session, window: LoadableWindow, task: LoadTask) -> set[Value | None]:
         """Return the windows under which the target holds a key of the incoming rows; None for rows without one.
 
         A key with a column that is not copied is left out."""
@@ -294,11 +313,12 @@ def load(
     """Load each window in its own transaction, as many at once as there are connections to use. Return windows that
     were refused, with those that hold their keys."""
     steps = [
-        LoadSteps(table, (step,))
+        LoadSteps(table, group)
         for table in planned
         if not run.has_failed(table.key, "change schema")
-        for step in table.steps(LoadStep)
-        if (table.key, step.value) not in not_extracted
+        for group in table.table.load.groups(
+            [step for step in table.steps(LoadStep) if (table.key, step.value) not in not_extracted]
+        )
     ]
     exchanges: dict[str, frozenset[Value]] = {}
     for group in in_order(steps, _priority):
@@ -354,6 +374,7 @@ def _window(run: Run, planned: PlannedTable, step: LoadStep, entries: Entries) -
         window=step.value,
         entry=LedgerEntry(generation=step.generation, kind="loaded", rows=0, hash="", run=run.id),
         compare_first=step.compare_first,
+        keeps_unless=step.keeps_unless,
         unless_hash=step.unless_hash,
         own_columns=table.found.own_columns,
         own_key=table.found.own_key,
@@ -381,6 +402,7 @@ def _run_loads(run: Run, jobs: list[Job[LoadSteps]], found: Exchanges, asked: Ex
                 noted = replace(noted, outcome="failed", error=str(error))
             else:
                 noted = _as_loaded(noted, result.loaded[number])
+                run.findings += [*_kept_rows(noted, result.loaded[number]), *_warned(noted, result.loaded[number])]
             run.note(noted)
             run.boundary("loaded")
 
@@ -393,7 +415,24 @@ def _as_loaded(outcome: StepOutcome, loaded: Loaded) -> StepOutcome:
     outcome = replace(outcome, rows=loaded.rows)
     if loaded.result in ("equal already", "done before"):
         return replace(outcome, outcome="skipped", why=f"{outcome.why}; the target holds it already")
+    if loaded.result == "kept":
+        return replace(outcome, outcome="skipped", rows=0, why=f"{outcome.why}; the target's rows differ and stay")
     return replace(outcome, why=f"{outcome.why}; {loaded.detail}") if loaded.detail else outcome
+
+
+def _warned(outcome: StepOutcome, loaded: Loaded) -> list[Finding]:
+    return [Finding(outcome.table, "load", loaded.warning, outcome.value, "warning")] if loaded.warning else []
+
+
+def _kept_rows(outcome: StepOutcome, loaded: Loaded) -> list[Finding]:
+    """Return the warning about rows of the target that a load left as they are."""
+    if loaded.result != "kept":
+        return []
+    text = (
+        f"the target holds {loaded.rows:,} rows that differ from the lake's, and no ledger tells who changed them: they"
+        " stay. `tidegate repair` restores what the source has, `tidegate adopt` takes them over."
+    )
+    return [Finding(outcome.table, "load", text, outcome.value, severity="warning")]
 
 
 def _exchanging(about: LoadSteps, result: LoadResult) -> frozenset[Value]:

@@ -6,23 +6,26 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from tidegate.config.tables import TableSettings
-from tidegate.errors import TidegateError, Unsupported
+from tidegate.config.tables import ConfiguredTable
+from tidegate.errors import ForeignTarget, TidegateError, Unsupported
 from tidegate.interfaces.change import Sessions
-from tidegate.loads._own_columns import REMEDY, reason_without_key
 from tidegate.model.columns import TableSchema
 from tidegate.model.coverage import NOTHING_COPIED, Coverage
 from tidegate.model.names import TableName
-from tidegate.model.plan import DAILY, Extract, Load, Notice, Step, TablePlan
-from tidegate.model.state import TableState
+from tidegate.model.plan import DAILY, ChangeSchema, Extract, Load, Notice, Request, Step, TablePlan
+from tidegate.model.scope import Scope
+from tidegate.model.state import RESTORED, TableState
+from tidegate.model.values import Value
 from tidegate.runs.run import Pipeline
 from tidegate.runs.sessions import SessionPool
 from tidegate.sql.contents import has_rows
 from tidegate.sql.staged import has_any_value
 from tidegate.state.ledger import Ledger
 from tidegate.tables.found import UNTOUCHED, Catalogs
+from tidegate.tables.order import in_load_order
+from tidegate.tables.own_columns import REMEDY, reason_without_key
 from tidegate.tables.planned import Ask, FailedTable, PlannedTable, SyncTable
 from tidegate.tables.resolve import resolve
 
@@ -66,21 +69,22 @@ class Planner:
         )
         schemas = _Schemas(sources, targets, has_ledger)
 
-        def plan_table(settings: TableSettings) -> PlannedTable | FailedTable:
+        def plan_table(settings: ConfiguredTable) -> PlannedTable | FailedTable:
             result = self._plan(settings, schemas, ask, expect_rows, count_all=count_all)
             planned(result)
             return result
 
         with ThreadPoolExecutor(max(1, min(len(tables), self.pipeline.project.max_connections))) as threads:
-            return list(threads.map(plan_table, tables))
+            results = list(threads.map(plan_table, tables))
+        return in_load_order(results, (self.pipeline.source.default_schema, self.pipeline.target.default_schema))
 
-    def _source_schemas(self, tables: Sequence[TableSettings]) -> dict[TableName, TableSchema]:
+    def _source_schemas(self, tables: Sequence[ConfiguredTable]) -> dict[TableName, TableSchema]:
         schema = self.pipeline.source.default_schema
         with self._sources.session() as source:
             return source.table_schemas([table.source_table.within(schema) for table in tables])
 
     def _target_schemas(
-        self, tables: Sequence[TableSettings], trust_ledger: bool
+        self, tables: Sequence[ConfiguredTable], trust_ledger: bool
     ) -> tuple[dict[TableName, TableSchema], bool]:
         database = self.pipeline.target
         ledger, schema = database.own_table("ledger"), database.default_schema
@@ -92,7 +96,13 @@ class Planner:
         return found, has_ledger
 
     def _plan(
-        self, settings: TableSettings, schemas: _Schemas, ask: Ask, expect_rows: Callable[[], None], *, count_all: bool
+        self,
+        settings: ConfiguredTable,
+        schemas: _Schemas,
+        ask: Ask,
+        expect_rows: Callable[[], None],
+        *,
+        count_all: bool,
     ) -> PlannedTable | FailedTable:
         table: SyncTable | None = None
         state: TableState | None = None
@@ -105,21 +115,33 @@ class Planner:
                 state = table.change.inspect(sessions, count_all=count_all)
         except TidegateError as problem:
             return FailedTable(settings.name, problem, table, state)
+        return self.steps_of(table, state, ask)
+
+    def steps_of(self, table: SyncTable, state: TableState, ask: Ask) -> PlannedTable | FailedTable:
+        """Return the table with the steps that follow from its state."""
+        settings = self.pipeline.project.tables[table.key]
         request = ask(table, state)  # wrong use is raised to whoever asked, not noted as this table's failure
         try:
             scope, steps = table.change.plan(state, request)
+            restored = sorted(window for window, entry in state.ledger.items() if entry.kind == RESTORED)
+            if restored and not (request.resume or request.reload_all):
+                return _held(settings, table, state, scope, restored)
+            _require_known_target(table, state, request, steps)
             coverage = table.change.coverage(state, scope)
             steps += [*coverage.notices(), *_nothing_copied(coverage, steps), *self._target_notes(settings, steps)]
             steps += self._refused_loads(table, state, steps)
+            table, prepared = self._prepared(table, steps)
         except TidegateError as problem:
             return FailedTable(settings.name, problem, table, state)
         found = table.found
         first: list[Step] = [found.schema_change] if found.schema_change and steps_move_rows(steps) else []
+        first += [step for step in prepared if isinstance(step, ChangeSchema)]
+        steps += [step for step in prepared if not isinstance(step, ChangeSchema)]
         labels, all_steps = table.change.labels, (*first, *steps, *found.notices)
         plan = TablePlan(settings.name, all_steps, scope, settings.kind, labels, found.columns)
         return PlannedTable(table, state, plan, coverage)
 
-    def _target_notes(self, settings: TableSettings, steps: Sequence[Step]) -> list[Step]:
+    def _target_notes(self, settings: ConfiguredTable, steps: Sequence[Step]) -> list[Step]:
         """Return what the target says about loads, and about its space for a large one. Raises Unsupported for a load
         that is larger than allowed."""
         loads = [step for step in steps if isinstance(step, Load)]
@@ -138,6 +160,15 @@ class Planner:
             notes: list[Step] = [Notice(remark) for remark in target.target_notes()]
             room = target.log_space() if largest >= LARGE_LOAD else ""
         return [*notes, Notice(f"{largest:,} rows come in one transaction; {room}")] if room else notes
+
+    def _prepared(self, table: SyncTable, steps: Sequence[Step]) -> tuple[SyncTable, list[Step]]:
+        """Return the table with a load that knows how the target takes these windows, and the steps of the load."""
+        loads = [step for step in steps if isinstance(step, Load)]
+        if not loads or table.found.target is None:
+            return table, []
+        with self._targets.session() as target:
+            load, prepared = table.load.prepare(target, table.found.target_name, loads)
+        return replace(table, load=load), prepared
 
     def _refused_loads(self, table: SyncTable, state: TableState, steps: Sequence[Step]) -> list[Step]:
         """Warn of loads that would lose values of columns that only the target has. The load itself refuses them, each
@@ -171,6 +202,34 @@ def planning(pipeline: Pipeline) -> Iterator[Planner]:
         yield planner
     finally:
         planner.close()
+
+
+def _held(
+    settings: ConfiguredTable, table: SyncTable, state: TableState, scope: Scope, restored: Sequence[Value]
+) -> PlannedTable:
+    """Return a table that a person restored to an earlier state: nothing of it moves until the person says so."""
+    shown = ", ".join(map(str, restored[:MOST_WARNINGS]))
+    text = f"{shown} was restored to an earlier state: no run changes this table until `tidegate run --resume`"
+    steps = (Notice(text, severity="warning"),)
+    plan = TablePlan(settings.name, steps, scope, settings.kind, table.change.labels, table.found.columns)
+    return PlannedTable(table, state, plan, table.change.coverage(state, scope), is_held=True)
+
+
+def _require_known_target(table: SyncTable, state: TableState, request: Request, steps: Sequence[Step]) -> None:
+    """Raise ForeignTarget for loads over rows that were in the target before Tidegate came.
+
+    Every change of Tidegate's asks this itself, with better words. A change of a plug-in may forget it. A change that
+    read the target's content has compared it."""
+    is_known = state.is_ours or bool(state.ledger) or state.target_receipt is not None
+    if is_known or request.reload_all or table.found.settings.on_target_change == "restore":
+        return
+    held = [step.value for step in steps if isinstance(step, Load) and state.target.get(step.value, 0) != 0]
+    if held:
+        raise ForeignTarget(
+            f"The target holds rows that no ledger knows, and {held[0]} would be loaded over them.",
+            "Nothing was written.",
+            "`tidegate adopt` takes them over; `tidegate run --reload` loads the table over them.",
+        )
 
 
 def _nothing_copied(coverage: Coverage, steps: Sequence[Step]) -> list[Step]:

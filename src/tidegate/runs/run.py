@@ -15,6 +15,7 @@ from tidegate.errors import DatabaseError, Locked, TidegateError
 from tidegate.interfaces.check import Snapshot
 from tidegate.interfaces.database import Database, Session
 from tidegate.interfaces.lake import Lake
+from tidegate.interfaces.worker import Split
 from tidegate.model.coverage import Coverage
 from tidegate.model.explain import value_of, verb_of
 from tidegate.model.plan import Step
@@ -22,7 +23,7 @@ from tidegate.model.report import Comparison, Finding, RunReport, StepOutcome
 from tidegate.model.scope import Scope, ScopeCopies
 from tidegate.runs.listener import Boundary, Listener
 from tidegate.spark.engine import Engine
-from tidegate.spark.executor import Split, SplitOutcome
+from tidegate.spark.executor import SplitOutcome
 from tidegate.state import lock
 from tidegate.state.ledger import Ledger
 from tidegate.tables.planned import SyncTable
@@ -107,14 +108,21 @@ class Run:
     # Work
 
     def run_jobs(
-        self, phase: str, jobs: Sequence[Job[About]], finished: Callable[[Job[About], SplitOutcome], None]
+        self,
+        phase: str,
+        jobs: Sequence[Job[About]],
+        finished: Callable[[Job[About], SplitOutcome], None],
+        windows: int | None = None,
     ) -> None:
-        """Run the splits of all jobs; `finished` is called in this thread, as soon as each is done."""
+        """Run the splits of all jobs; `finished` is called in this thread, as soon as each is done.
+
+        `windows` is how many windows the jobs are; a job for each, when it is left out."""
         counts = [job.rows for job in jobs]
         total = None if None in counts else sum(rows or 0 for rows in counts)
         with self.timed("spark start"):
-            executor = self.engine.executor_for(counts)
-        self.listener.phase(phase, len(jobs), total)
+            executor = self.engine.executor()
+        self._warn_of_engine()
+        self.listener.phase(phase, len(jobs) if windows is None else windows, total)
         try:
             with self.timed(phase):
                 executor.run(
@@ -122,10 +130,16 @@ class Run:
                     lambda outcome: finished(jobs[outcome.number], outcome),
                     self.listener.moved,
                     self.pipeline.project.max_connections,
+                    [rows or 0 for rows in counts],
                 )
         finally:
             self.listener.phase_ended()
         self.boundary(f"{phase} done")
+
+    def _warn_of_engine(self) -> None:
+        warning = Finding("", "engine", self.engine.notice, severity="warning")
+        if self.engine.notice and warning not in self.findings:
+            self.findings.append(warning)
 
     def do(self, table: str, step: Step, act: Callable[[], int]) -> None:
         """Do a step in this process and note how it ended; `act` returns how many rows it touched."""

@@ -3,23 +3,69 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
-from tidegate.errors import TidegateError
+from tidegate.errors import DatabaseError, TidegateError
 from tidegate.interfaces.database import Session
-from tidegate.model.plan import DAILY, EXCHANGED, ChangeSchema, Notice, Request
+from tidegate.model.plan import DAILY, EXCHANGED, ChangeSchema, Extract, Load, Notice, Remove, Request, Step
 from tidegate.model.report import Finding, RunReport
+from tidegate.model.state import RESTORED
+from tidegate.model.values import Value
+from tidegate.runs.counters import advance_counters
 from tidegate.runs.extract import extract
 from tidegate.runs.load import Exchanges, load, load_together
 from tidegate.runs.plan import planning
+from tidegate.runs.read import READ, read_first
+from tidegate.runs.record import record
 from tidegate.runs.remove import remove
 from tidegate.runs.run import Run
+from tidegate.runs.stages import tidy_stages
 from tidegate.sql.text import raw
 from tidegate.state.ledger import Ledger
 from tidegate.tables.planned import Ask, FailedTable, PlannedTable, partition_results
 
 
-def sync(run: Run, keys: Sequence[str], ask: Ask = lambda table, state: DAILY, *, disown: bool = False) -> RunReport:
+@dataclass(frozen=True)
+class Part:
+    """Which part of a plan is done: both phases, or one of them."""
+
+    extracts: bool = True
+    loads: bool = True
+    windows: frozenset[str] | None = None
+    """Only these windows; None for all."""
+
+    def of(self, planned: PlannedTable) -> PlannedTable:
+        """Return the table with the steps of this part. What was not extracted yet cannot be loaded alone."""
+        missing = {step.value for step in planned.steps(Extract)} if not self.extracts else set()
+        steps = tuple(step for step in planned.plan.steps if self._has(step, missing))
+        return replace(planned, plan=replace(planned.plan, steps=steps))
+
+    def _has(self, step: Step, missing: set[Value]) -> bool:
+        match step:
+            case Extract(value=window):
+                return self.extracts and self._is_chosen(window)
+            case Load(value=window):
+                return self.loads and window not in missing and self._is_chosen(window)
+            case Remove():
+                return self.extracts and self.loads and self.windows is None
+        return True
+
+    def _is_chosen(self, window: Value) -> bool:
+        return self.windows is None or window.text in self.windows
+
+
+EVERYTHING = Part()
+
+
+def sync(
+    run: Run,
+    keys: Sequence[str],
+    ask: Ask = lambda table, state: DAILY,
+    *,
+    disown: bool = False,
+    part: Part = EVERYTHING,
+) -> RunReport:
     """Bring the target in sync. One failing table does not stop the others; raises only what concerns all of them."""
     with run.control() as control:
         ledger = Ledger(control)
@@ -28,22 +74,24 @@ def sync(run: Run, keys: Sequence[str], ask: Ask = lambda table, state: DAILY, *
                 ledger.disown()
         ledger.claim()
         run.boundary("ledger ready")
-        planned = _plan(run, run.lock(control, keys), ask)
+        held = run.lock(control, keys)
+        planned = [part.of(table) for table in _plan(run, held, ask)]
         _do(run, control, planned)
+        _finish(run, control, held, planned)
         run.findings += _warnings(planned)
-        return run.keep(_report(run, keys), control)
+        is_held = any(table.is_held for table in planned)
+        return run.keep(_report(run, keys, is_held=is_held), control)
 
 
 def _plan(run: Run, keys: Sequence[str], ask: Ask) -> list[PlannedTable]:
-    counts: list[int | None] = []
-
     def planned(result: PlannedTable | FailedTable) -> None:
         if isinstance(result, PlannedTable) and result.plan.moves_rows:
-            counts.extend(result.plan.row_counts)
-            run.engine.prewarm(counts)
+            run.engine.prewarm()
 
-    with run.timed("inspect"), planning(run.pipeline) as planner:
-        results = planner.plan(keys, ask, planned=planned, expect_rows=run.engine.expect_rows)
+    with planning(run.pipeline) as planner:
+        with run.timed("inspect"):
+            results = planner.plan(keys, ask, planned=planned, expect_rows=run.engine.prewarm)
+        results = read_first(run, planner, results, ask)
     found, problems = partition_results(results)
     run.failed.update(problems)
     run.boundary("planned")
@@ -63,12 +111,26 @@ def _do(run: Run, control: Session, planned: Sequence[PlannedTable]) -> None:
         exchanges = load(run, busy, entries, not_extracted)
         remove(run, control, busy)
         _load_together(run, ledger, exchanges)
+        advance_counters(run, control, busy)
     except TidegateError as problem:
         # What concerns all tables (Spark, the lake, the control session) fails those that were not done.
         for table in busy:
             run.failed.setdefault(table.key, str(problem))
     finally:
         run.pipeline.lake.end(run.id)
+
+
+def _finish(run: Run, control: Session, held: Sequence[str], planned: Sequence[PlannedTable]) -> None:
+    """Do what follows the loads. The rows are committed: where the control session was lost, the next run does it."""
+    if not control.is_open:
+        return
+    try:
+        tidy_stages(run, control, held)
+        record(run, control, planned)
+        _go_on(run, control, planned)
+    except DatabaseError as problem:
+        text = f"what follows the loads was left to the next run: {problem.happened}"
+        run.findings.append(Finding("", "control", text, severity="warning"))
 
 
 def _load_together(run: Run, ledger: Ledger, exchanges: Exchanges) -> None:
@@ -144,7 +206,24 @@ def _warnings(planned: Sequence[PlannedTable]) -> Iterator[Finding]:
                 yield Finding(table.key, "plan", step.text, step.value.text if step.value else "", step.severity)
 
 
-def _report(run: Run, keys: Sequence[str]) -> RunReport:
+def _go_on(run: Run, control: Session, planned: Sequence[PlannedTable]) -> None:
+    """Take windows that were restored, and whose rows are right as they are, for loaded again."""
+    for table in planned:
+        if table.is_held or table.key in run.failed:
+            continue
+        for window in table.restored:
+            ledger, name = Ledger(control), table.table.ledger_name
+            with control.transaction():
+                newest = ledger.newest(name, window.text)
+                if newest is not None and newest.kind == RESTORED:
+                    entry = replace(newest, kind="loaded", generation=newest.generation + 1, run=run.id)
+                    ledger.record(name, window.text, entry)
+
+
+def _report(run: Run, keys: Sequence[str], *, is_held: bool = False) -> RunReport:
     share = len(run.failed) / max(len(keys), 1)
-    outcome = "failed" if run.failed else "done" if run.outcomes else "nothing to do"
-    return run.report(outcome, 1 if share > run.pipeline.project.error_threshold else 0)
+    has_acted = any(outcome.step != READ for outcome in run.outcomes)
+    outcome = "failed" if run.failed else "done" if has_acted else "nothing to do"
+    if run.failed or not is_held:
+        return run.report(outcome, 1 if share > run.pipeline.project.error_threshold else 0)
+    return run.report(outcome, 3)

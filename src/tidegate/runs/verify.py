@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from tidegate.errors import TidegateError
-from tidegate.interfaces.check import Sides
+from tidegate.interfaces.check import Check, Sides, Snapshot
 from tidegate.model.report import Finding, RunReport, StepOutcome
 from tidegate.model.values import Value
 from tidegate.runs.plan import planning
 from tidegate.runs.run import Job, Run, snapshot_of
 from tidegate.spark.executor import SplitOutcome
-from tidegate.tables.planned import PlannedTable, partition_results
+from tidegate.tables.planned import FailedTable, PlannedTable, partition_results
 
 
 @dataclass(frozen=True)
 class Comparable:
-    """One window to compare."""
+    """One window to compare, by one check."""
 
     planned: PlannedTable
+    check: Check
     window: Value
 
     @property
@@ -33,18 +35,33 @@ class Comparable:
 
 
 def verify(run: Run, keys: Sequence[str], *, deep: bool = False) -> RunReport:
-    """Compare every table with its check; with `deep` name the keys that differ."""
+    """Compare every table with its checks; with `deep` name the keys that differ."""
     with planning(run.pipeline) as planner:
-        planned, problems = partition_results(planner.plan(keys, count_all=True))
+        results = planner.plan(keys, count_all=True, planned=partial(_prewarm, run))
+    planned, problems = partition_results(results)
     run.failed.update(problems)
     windows: list[Comparable] = []
     for table in planned:
-        to_compare, findings = table.table.check.windows(table)
-        run.findings += [*findings, *table.coverage.findings(table.key)]
+        run.findings += table.coverage.findings(table.key)
         run.coverage[table.key] = table.coverage
-        windows += [Comparable(table, window) for window in to_compare]
+        for check in table.table.checks:
+            to_compare, findings = check.windows(table)
+            run.findings += findings
+            windows += [Comparable(table, check, window) for window in to_compare]
     _compare(run, windows, deep=deep)
     return run.keep(_report(run))
+
+
+def _prewarm(run: Run, result: PlannedTable | FailedTable) -> None:
+    """Start what will read both sides, in the background, as soon as a table has a window that must be read."""
+    if not isinstance(result, PlannedTable):
+        return
+    pipeline = run.pipeline
+    sides = Sides(pipeline.source, pipeline.target, pipeline.lake, Snapshot(), deep=False)
+    for check in result.table.checks:
+        windows = [window for window in check.windows(result)[0] if window in result.state.target]
+        if windows and check.split(sides, result, windows[0]) is not None:
+            run.engine.prewarm()
 
 
 def _compare(run: Run, windows: Sequence[Comparable], *, deep: bool) -> None:
@@ -54,7 +71,7 @@ def _compare(run: Run, windows: Sequence[Comparable], *, deep: bool) -> None:
             sides = Sides(pipeline.source, pipeline.target, pipeline.lake, snapshot, deep)
             jobs = []
             for about in windows:
-                split = about.planned.table.check.split(sides, about.planned, about.window)
+                split = about.check.split(sides, about.planned, about.window)
                 if split is None:
                     _evaluate(run, about, SplitOutcome(0))
                 elif about.window not in about.planned.state.target:
@@ -75,7 +92,7 @@ def _evaluate(run: Run, about: Comparable, outcome: SplitOutcome) -> None:
     if outcome.error is not None:
         run.failed.setdefault(planned.key, str(outcome.error))
         return
-    comparison, findings = planned.table.check.evaluate(planned, window, outcome.result)
+    comparison, findings = about.check.evaluate(planned, window, outcome.result)
     run.findings += findings
     if comparison is not None:
         run.comparisons.append(comparison)

@@ -19,26 +19,24 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import tidegate
+from tidegate.buckets.exchange import Exchange
 from tidegate.errors import SparkUnavailable, TidegateError
-from tidegate.spark.worker import Progress, SessionCache, Worker, retried
+from tidegate.interfaces.worker import Progress, SessionCache, Split, Worker, retried
+from tidegate.spark.exchange import ExchangeOnSpark
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
 _POLL_SECONDS = 0.1
+ROWS_OF_A_JOB = 200_000
+"""Splits share a job up to so many rows, which take a second or less."""
 COMMITTED_STANDS = "What was committed before stands."
-
-
-class Split(Protocol):
-    """The part of a window that one task moves. It can be repeated: Spark may run a task more than once."""
-
-    def run(self, worker: Worker) -> Any:
-        """Do the work and return what the driver needs to know. The result must be picklable."""
 
 
 @dataclass(frozen=True)
@@ -65,12 +63,14 @@ class Executor(ABC):
         finished: Callable[[SplitOutcome], None],
         progressed: Callable[[int], None] = lambda rows: None,
         at_once: int = 4,
+        rows: Sequence[int] = (),
     ) -> None:
         """Call `finished` in this thread, once per split, as soon as its outcome is known, and `progressed` with the
-        rows moved so far. Never more than `at_once` splits run at a time, however large the cluster is."""
+        rows moved so far. Never more than `at_once` splits run at a time, however large the cluster is. `rows` is about
+        how many rows each split moves, where that is known."""
         outcomes: queue.SimpleQueue[SplitOutcome] = queue.SimpleQueue()
         progress = Progress()
-        shares = _Shares(splits, self._width(len(splits), at_once))
+        shares = _Shares(splits, self._width(len(splits), at_once), rows)
         threads = [
             threading.Thread(target=self._take, args=(shares, outcomes, progress), daemon=True, name=f"tidegate {name}")
             for name in range(shares.width)
@@ -110,7 +110,7 @@ Numbered = tuple[int, Split]
 class LocalExecutor(Executor):
     """Threads of this process. No Java is needed."""
 
-    name = "this process"
+    name = "process"
 
     def _width(self, splits: int, at_once: int) -> int:
         return min(splits, at_once, os.cpu_count() or 1)
@@ -124,35 +124,51 @@ class LocalExecutor(Executor):
 class SparkExecutor(Executor):
     """Tasks of a Spark session, classic or Connect."""
 
-    def __init__(self, session: SparkSession, name: str) -> None:
-        self.session, self.name = session, name
+    def __init__(self, session: SparkSession, name: str, cores: int | None = None) -> None:
+        self.session, self.name, self._cores = session, name, cores
 
     def _width(self, splits: int, at_once: int) -> int:
         from tidegate.spark.session import cores_of
 
-        return min(splits, at_once, cores_of(self.session) or at_once)
+        return min(splits, at_once, self._cores or cores_of(self.session) or at_once)
 
     def _run(self, share: Sequence[Numbered], progress: Progress) -> Iterator[SplitOutcome]:
-        task = self.session.range(0, 1, 1, 1).mapInArrow(_task(share), "outcome binary")
-        for row in task.collect():
-            outcome: SplitOutcome = pickle.loads(row["outcome"])
-            progress.add(outcome.rows)
-            yield outcome
+        in_one_task = [(number, split) for number, split in share if not _has_buckets(split)]
+        if in_one_task:
+            task = self.session.range(0, 1, 1, 1).mapInArrow(_task(in_one_task), "outcome binary")
+            for row in task.collect():
+                outcome: SplitOutcome = pickle.loads(row["outcome"])
+                progress.add(outcome.rows)
+                yield outcome
+        for number, split in share:
+            if isinstance(split, Exchange) and _has_buckets(split):
+                with closing(SessionCache()) as sessions:
+                    waiting = Worker(f"p{os.getpid()}", Progress(progress), sessions)
+                    yield outcome_of(number, ExchangeOnSpark(self.session, split), waiting)
+
+
+def _has_buckets(split: Split) -> bool:
+    """Return whether a split is worth several tasks, with a shuffle between them."""
+    return isinstance(split, Exchange) and split.buckets > 1
 
 
 class _Shares:
     """Splits on their way to whoever is free. Shares become smaller towards the end: a job costs as much as some
-    thousand rows, and waiting for the one with the longest splits costs more."""
+    thousand rows, and waiting for the one with the longest splits costs more. A large split has a job of its own: the
+    driver learns of rows, and commits them, when a job ends."""
 
-    def __init__(self, splits: Sequence[Split], width: int) -> None:
+    def __init__(self, splits: Sequence[Split], width: int, rows: Sequence[int] = ()) -> None:
         self.width = width
         self._left = list(enumerate(splits))
+        self._rows = rows or [0] * len(splits)
         self._lock = threading.Lock()
 
     def next(self) -> Sequence[Numbered]:
         """Return the next share; none when all are taken."""
         with self._lock:
             size = -(-len(self._left) // (2 * self.width)) if self._left else 0
+            sums = accumulate(self._rows[number] for number, _ in self._left[:size])
+            size = min(size, 1 + sum(rows <= ROWS_OF_A_JOB for rows in list(sums)[1:]))
             share, self._left = self._left[:size], self._left[size:]
             return share
 

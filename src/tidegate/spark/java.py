@@ -70,7 +70,8 @@ def find_java() -> Path:
     raise SparkUnavailable(
         f"Spark needs Java 17 or 21, which this machine does not have ({'; '.join(refused) or 'no Java was found'}).",
         "Nothing was read or written.",
-        "Install a Java 17 or 21 and set JAVA_HOME to it, or bring one along with `pip install 'tidegate[java]'`.",
+        "Bring a Java along with `pip install 'tidegate[java]'`, or install Java 17 or 21 and set JAVA_HOME to it. Or"
+        " write `engine: process`: threads of the process then move the rows, without Java.",
     )
 
 

@@ -7,6 +7,7 @@ import logging
 import os
 import re
 import socket
+import sys
 import urllib.request
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -57,6 +58,21 @@ def open_session(
             "Nothing was read or written.",
             "Correct `spark:` in the configuration, or leave it out to run on this machine alone.",
         ) from problem
+
+
+def is_session_here() -> bool:
+    """Return whether this process has a session that `open_session` would share, or was started by spark-submit."""
+    if "PYSPARK_GATEWAY_PORT" in os.environ:
+        return True
+    if "pyspark.sql" not in sys.modules:
+        return False
+    from pyspark.errors import PySparkRuntimeError
+    from pyspark.sql import SparkSession
+
+    try:
+        return SparkSession.active() is not None
+    except PySparkRuntimeError:
+        return False
 
 
 def close_session(session: SparkSession) -> None:

@@ -6,11 +6,18 @@ from collections.abc import Sequence
 
 from tidegate.model.columns import Column
 from tidegate.model.names import TableName
-from tidegate.sql.text import Checksum, Count, Name, Sql, sql
+from tidegate.sql.text import Checksum, Count, Name, Sql, names, sql
 
 
 def count_rows(table: TableName) -> Sql:
     return sql("SELECT {count} FROM {table}", count=Count(), table=Name.of(table))
+
+
+def select_rows(table: TableName, columns: Sequence[Column], rows: Sql | None) -> Sql:
+    """Return a query for these columns of the rows that meet the condition `rows`, or of all rows."""
+    chosen = names(column.name for column in columns)
+    found = sql("SELECT {columns} FROM {table}", columns=chosen, table=Name.of(table))
+    return found if rows is None else sql("{found} WHERE {rows}", found=found, rows=rows)
 
 
 def has_rows(table: TableName, rows: Sql | None = None) -> Sql:
@@ -21,14 +28,29 @@ def has_rows(table: TableName, rows: Sql | None = None) -> Sql:
     return sql("SELECT CASE WHEN EXISTS ({found}) THEN 1 ELSE 0 END", found=found)
 
 
-def checksum(table: TableName, columns: Sequence[Column]) -> Sql:
-    """Return a query for the server's own checksum of these columns, as text, and the number of rows."""
-    return sql(
+def rows_exist(place: Sql, rows: Sql | None = None) -> Sql:
+    """Return a query for 1 or 0, as `has_rows` does, of what stands in a FROM: one partition of a table."""
+    found = sql("SELECT 1 FROM {place}", place=place)
+    if rows is not None:
+        found = sql("{found} WHERE {rows}", found=found, rows=rows)
+    return sql("SELECT CASE WHEN EXISTS ({found}) THEN 1 ELSE 0 END", found=found)
+
+
+def checksum(table: TableName, columns: Sequence[Column], rows: Sql | None = None) -> Sql:
+    """Return a query for the server's own checksum of these columns, as text, and the number of rows.
+
+    Of all rows, or of those that meet the condition `rows`."""
+    query = sql(
         "SELECT {checksum}, {count} FROM {table}",
         checksum=Checksum(tuple((Name.of(column.name), column.type) for column in columns)),
         count=Count(),
         table=Name.of(table),
     )
+    return query if rows is None else sql("{query} WHERE {rows}", query=query, rows=rows)
+
+
+def drop_table(table: TableName) -> Sql:
+    return sql("DROP TABLE IF EXISTS {table}", table=Name.of(table))
 
 
 def delete_rows(table: TableName, rows: Sql | None = None) -> Sql:

@@ -109,3 +109,20 @@ def is_older_and(cursor: Column, floor: Value, also: Sql) -> Sql:
 def is_greater(cursor: Column, low: Value) -> Sql:
     """Return the condition `cursor > low`."""
     return sql("{cursor} > {low}", cursor=Name.of(cursor.name), low=Literal(low.text, cursor.type))
+
+
+def is_after_pair(first: Column, second: Column, low: Value, low_second: Value, *, inclusive: bool) -> Sql:
+    """Return the condition that a pair of columns lies after a pair of values, or with `inclusive` at it."""
+    also = between(second, low_second, None) if inclusive else is_greater(second, low_second)
+    return sql(
+        "({greater} OR ({first} = {low} AND {also}))",
+        greater=is_greater(first, low),
+        first=Name.of(first.name),
+        low=Literal(low.text, first.type),
+        also=also,
+    )
+
+
+def is_missing(cursor: Column) -> Sql:
+    """Return the condition that a row has no cursor value."""
+    return sql("{cursor} IS NULL", cursor=Name.of(cursor.name))

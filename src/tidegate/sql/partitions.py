@@ -16,6 +16,11 @@ def has_value(column: Column, value: Value) -> Sql:
     return sql("{rows}", rows=_is_one_of(column, [value]))
 
 
+def other_rows(column: Column, values: Sequence[Value]) -> Sql:
+    """Return the condition for the rows of all other values, null too."""
+    return sql("{column} IS NULL OR NOT ({rows})", column=Name.of(column.name), rows=_is_one_of(column, values))
+
+
 def _is_one_of(column: Column, values: Sequence[Value]) -> IsOneOf:
     return IsOneOf(Name.of(column.name), tuple(Literal(value.text, column.type) for value in values))
 

@@ -54,6 +54,14 @@ class ExactColumn:
 
 
 @dataclass(frozen=True)
+class CursorValue:
+    """A column as a value that grows with change. The server's own counters (`xmin`) start anew when they are full."""
+
+    column: Name
+    type: str = ""
+
+
+@dataclass(frozen=True)
 class IsOneOf:
     """Whether a column has one of these values, exactly: a collation that ignores case does not count."""
 
@@ -122,6 +130,14 @@ class First:
 
 
 @dataclass(frozen=True)
+class Nth:
+    """One row of an ordered query: the one after so many others."""
+
+    query: Sql
+    before: int
+
+
+@dataclass(frozen=True)
 class Sql:
     """A statement or a part of one. Created by `sql()` and `raw()` only."""
 
@@ -134,6 +150,7 @@ Part: TypeAlias = (
     | Literal
     | AsText
     | ExactColumn
+    | CursorValue
     | IsOneOf
     | SameValue
     | StageJoin
@@ -142,6 +159,7 @@ Part: TypeAlias = (
     | Checksum
     | Count
     | First
+    | Nth
     | Sql
 )
 Hole: TypeAlias = Part | Sequence[Part]
@@ -176,6 +194,9 @@ class Dialect:
     def exact(self, column: str, column_type: str = "") -> str:
         return column
 
+    def cursor_value(self, column: str, column_type: str = "") -> str:
+        return column
+
     def encode_key(self, text: str) -> str:
         """Return a text as it is stored in key columns of Tidegate's own tables.
 
@@ -206,6 +227,9 @@ class Dialect:
 
     def first(self, query: str, rows: int) -> str:
         return f"{query} LIMIT {rows:d}"
+
+    def nth(self, query: str, before: int) -> str:
+        return f"{query} LIMIT 1 OFFSET {before:d}"
 
 
 def equals_any(value: str, literals: Sequence[str]) -> str:
@@ -243,6 +267,8 @@ def render(statement: Part, dialect: Dialect) -> str:
             return dialect.as_text(render(value, dialect), type_)
         case ExactColumn(column, type_):
             return dialect.exact(render(column, dialect), type_)
+        case CursorValue(column, type_):
+            return dialect.cursor_value(render(column, dialect), type_)
         case SameValue(left, right, type_):
             return dialect.same_value(render(left, dialect), render(right, dialect), type_)
         case StageJoin():
@@ -263,6 +289,8 @@ def render(statement: Part, dialect: Dialect) -> str:
             return dialect.is_one_of(render(column, dialect), values)
         case First(query, rows):
             return dialect.first(render(query, dialect), rows)
+        case Nth(query, before):
+            return dialect.nth(render(query, dialect), before)
         case Sql(template, holes):
             return template.format(**{key: _render_hole(hole, dialect) for key, hole in holes})
     raise TypeError(f"{type(statement).__name__} cannot stand in a statement")

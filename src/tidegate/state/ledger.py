@@ -7,6 +7,7 @@
 | `ledger` | one row per (table, window, generation): rows, hash, run, time         |
 | `runs`   | one row per run: its report as JSON                                    |
 | `locks`  | who took the lock of a table last; the lock itself is the server's     |
+| `stages` | tables beside a target that a switch of partitions made (`stages.py`)  |
 
 They stand in a schema `tidegate`, or where a database has none, under names that begin so. They are created as every
 table of a target is: from columns in words of no database.
@@ -48,6 +49,18 @@ _TABLES: dict[str, tuple[tuple[str, ...], list[Column]]] = {
     "locks": (
         ("table_name",),
         [_column("table_name", _NAME), _column("run", _ID), _column("holder", _WHO), _column("since", _TIME)],
+    ),
+    "stages": (
+        ("name",),
+        [
+            _column("name", _NAME),
+            _column("table_name", _NAME),
+            _column("partition_name", _NAME),
+            _column("purpose", _WORD),
+            _column("run", _ID),
+            _column("details", _LONG),
+            _column("at", _TIME),
+        ],
     ),
     "ledger": (
         ("table_name", "value_text", "generation"),
@@ -207,6 +220,10 @@ class Ledger:
         return {window: _entry(window, *rest) for window, rest in windows}
 
     def newest(self, table: str, value: str) -> LedgerEntry | None:
+        return next(iter(self.generations(table, value)), None)
+
+    def generations(self, table: str, value: str) -> list[LedgerEntry]:
+        """Return all entries of a window, the newest first."""
         rows = self.session.query(
             sql(
                 "SELECT generation, kind, row_total, hash, text_columns, newest, columns, columns_id, stamp, run, at\n"
@@ -216,7 +233,7 @@ class Ledger:
                 value=Literal(self._dialect.encode_key(value)),
             )
         )
-        return _entry(value, *rows[0]) if rows else None
+        return [_entry(value, *row) for row in rows]
 
     def record(self, table: str, value: str, entry: LedgerEntry) -> None:
         """Add an entry, with the server's time. Joins an open transaction; a second one of its generation fails."""

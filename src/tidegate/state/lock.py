@@ -67,9 +67,14 @@ def _holder(session: Session, table: str) -> str:
     return f"{rows[0][0]} since {rows[0][1]}" if rows else "another run that began a moment ago"
 
 
-def _whoami() -> str:
+def whoami() -> str:
+    """Return the user of this process and the machine."""
     try:
         user = getpass.getuser()
     except (KeyError, OSError):
         user = str(os.getuid())
-    return f"{user} on {socket.gethostname()}, process {os.getpid()}"
+    return f"{user} on {socket.gethostname()}"
+
+
+def _whoami() -> str:
+    return f"{whoami()}, process {os.getpid()}"

@@ -6,7 +6,6 @@ import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from tidegate.config.tables import TableSettings
 from tidegate.errors import ConfigError, MissingObject
 from tidegate.interfaces.database import BatchSize, Database, ReadRequest, Session
 from tidegate.model.columns import Column, TableSchema, fingerprint
@@ -14,6 +13,7 @@ from tidegate.model.names import TableName
 from tidegate.model.plan import ChangeSchema, Notice
 from tidegate.model.state import LedgerEntry, types_when_extracted
 from tidegate.model.types import Type
+from tidegate.settings import TableSettings
 from tidegate.sql.text import Sql
 from tidegate.tables.drift import compare
 
@@ -181,7 +181,7 @@ def reconcile_schema(
         target_columns=tuple(_in_target(column, target, target_db) for column in drift.columns),
         schema_change=drift.change,
         notices=drift.notices,
-        lake_name=_lake_name(settings.source_table.within(source_db.default_schema), source_db),
+        lake_name=settings.lake_table or _lake_name(settings.source_table.within(source_db.default_schema), source_db),
         ledger_name=str(target_name),
         generated=tuple(generated),
     )

@@ -13,7 +13,7 @@ from tidegate.interfaces.lake import LakeTable
 from tidegate.interfaces.load import Load
 from tidegate.model.coverage import Coverage
 from tidegate.model.plan import Plan, Request, Step, TablePlan
-from tidegate.model.state import TableState
+from tidegate.model.state import RESTORED, TableState
 from tidegate.model.values import Value
 from tidegate.tables.found import FoundTable
 
@@ -22,12 +22,12 @@ AnyStep = TypeVar("AnyStep", bound=Step)
 
 @dataclass(frozen=True)
 class SyncTable:
-    """One table to keep in sync: where it is on both sides, its change, its load and its check."""
+    """One table to keep in sync: where it is on both sides, its change, its load and its checks."""
 
     found: FoundTable
     change: Change
     load: Load
-    check: Check
+    checks: tuple[Check, ...]
     load_priority: int
     """Loads go from the smallest number to the greatest, extracts the other way: no fact is ever in the target before
     the row of a dimension that it refers to."""
@@ -63,10 +63,17 @@ class PlannedTable:
     plan: TablePlan
     coverage: Coverage = field(default_factory=Coverage)
     """How much of the source the scope of the plan covers."""
+    is_held: bool = False
+    """Windows were restored, and nobody asked to go on."""
 
     @property
     def key(self) -> str:
         return self.table.key
+
+    @property
+    def restored(self) -> list[Value]:
+        """Return the windows that a person restored: until `run --resume`, no run changes the table."""
+        return sorted(window for window, entry in self.state.ledger.items() if entry.kind == RESTORED)
 
     def steps(self, kind: type[AnyStep]) -> list[AnyStep]:
         return [step for step in self.plan.steps if isinstance(step, kind)]
@@ -91,6 +98,6 @@ def partition_results(results: Sequence[PlannedTable | FailedTable]) -> tuple[li
     return [result for result in results if isinstance(result, PlannedTable)], problems
 
 
-def as_plan(results: Sequence[PlannedTable | FailedTable]) -> Plan:
+def as_plan(results: Sequence[PlannedTable | FailedTable], notes: Sequence[str] = ()) -> Plan:
     planned, problems = partition_results(results)
-    return Plan(tuple(table.plan for table in planned), tuple(problems.items()))
+    return Plan(tuple(table.plan for table in planned), tuple(problems.items()), tuple(notes))

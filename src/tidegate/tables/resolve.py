@@ -1,14 +1,14 @@
-"""Resolve a configured table: find it in both catalogs and bind its change, its load and its check."""
+"""Resolve a configured table: find it in both catalogs and bind its change, its load and its checks."""
 
 from __future__ import annotations
 
 from tidegate import plugins
-from tidegate.config.tables import TableSettings
+from tidegate.config.tables import ConfiguredTable
 from tidegate.tables.found import Catalogs, reconcile_schema, source_schema
 from tidegate.tables.planned import SyncTable
 
 
-def resolve(settings: TableSettings, catalogs: Catalogs) -> SyncTable:
+def resolve(settings: ConfiguredTable, catalogs: Catalogs) -> SyncTable:
     """Raises MissingObject, Unsupported, ConfigError or DriftStop, each with what to do."""
     change_class, load_class = plugins.change(settings.change_name), plugins.load(settings.load_name)
     source = source_schema(settings, catalogs)
@@ -26,4 +26,5 @@ def resolve(settings: TableSettings, catalogs: Catalogs) -> SyncTable:
     )
     load, found = load_class.bind(settings, found, required, columns, catalogs)
     change = change_class.bind(settings, found, columns, load.needs, catalogs)
-    return SyncTable(change.table, change, load, plugins.check(load.check), settings.load_priority)
+    checks = tuple(plugins.check(name) for name in settings.check or (load.check,))
+    return SyncTable(change.table, change, load, checks, settings.load_priority)

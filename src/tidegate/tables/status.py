@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from tidegate.model.explain import explain
-from tidegate.model.plan import Extract, Load, Notice, Remove
+from tidegate.model.plan import Extract, Load, Notice, Read, Remove
 from tidegate.model.state import LedgerEntry
 from tidegate.model.status import TableStatus, ValueStatus
 from tidegate.model.values import Value
@@ -29,11 +29,12 @@ def table_status(form: type[AnyStatus], planned: PlannedTable, values: Sequence[
     """Return a status of this form: what every table has, and `own`, which its change adds."""
     plan = planned.plan
     steps = [step for step in plan.steps if not isinstance(step, Notice)]
+    moves = [step for step in steps if not isinstance(step, Read)]
     return form(
         table=planned.key,
         kind=plan.kind,
         partition_column=planned.table.change.divided_by,
-        state="pending" if steps else summary_of(values),
+        state="pending" if moves else summary_of(values),
         scope=plan.labels.scope(plan.scope),
         values=tuple(values),
         pending=tuple(explain(step, plan.labels) for step in steps),
@@ -49,7 +50,7 @@ def next_steps(planned: PlannedTable, value: Value) -> tuple[str, ...]:
 
 def summary_of(values: Sequence[ValueStatus]) -> str:
     states = {value.state for value in values}
-    return "differs" if "differs" in states else "in sync" if states & {"proven", "adopted"} else "empty"
+    return "differs" if "differs" in states else "in sync" if states & {"proven", "adopted", "loaded"} else "empty"
 
 
 def _windows(planned: PlannedTable) -> list[Value]:

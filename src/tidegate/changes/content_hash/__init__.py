@@ -5,23 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from tidegate.changes.content_hash.inspect import inspect_table
+from tidegate.changes.content_hash.inspect import inspect_table, request_of_source, request_of_target
 from tidegate.changes.content_hash.plan import plan
+from tidegate.changes.content_hash.read import ContentReader, ReadContent, state_with
 from tidegate.changes.content_hash.status import status
-from tidegate.config.tables import TableSettings
 from tidegate.errors import ConfigError, Unsupported
 from tidegate.interfaces.change import Change, ChangeColumns, Extraction, LoadNeeds, Sessions
-from tidegate.interfaces.database import ReadRequest
+from tidegate.interfaces.database import Database, ReadRequest
 from tidegate.interfaces.lake import LakeTable, Layout
 from tidegate.model.columns import Column
 from tidegate.model.plan import Extract, Labels, Notice, Request, Step
+from tidegate.model.receipt import Receipt
 from tidegate.model.scope import Scope
 from tidegate.model.state import TableState
 from tidegate.model.status import TableStatus
 from tidegate.model.tokens import ContentToken
 from tidegate.model.values import Value
 from tidegate.model.windows import WHOLE_TABLE
-from tidegate.settings import Columns, Settings
+from tidegate.settings import Columns, Settings, TableSettings
 from tidegate.sql.contents import checksum
 from tidegate.tables.found import UNTOUCHED, Catalogs, FoundTable, named_column
 from tidegate.tables.planned import PlannedTable
@@ -112,6 +113,16 @@ class ContentChange(Change):
 
     def plan(self, state: TableState, request: Request) -> tuple[Scope, list[Step]]:
         return plan(self.settings, state, request, deletes=self.deletes)
+
+    def reading(self, source: Database, target: Database, state: TableState) -> ReadContent:
+        request = request_of_target(self, state.ledger.get(WHOLE_TABLE))
+        return ReadContent(
+            ContentReader(source, request_of_source(self, state.lake.get(WHOLE_TABLE), state.ledger.get(WHOLE_TABLE))),
+            ContentReader(target, request) if request is not None and WHOLE_TABLE in state.target else None,
+        )
+
+    def with_reading(self, state: TableState, result: tuple[Receipt, Receipt | None]) -> TableState:
+        return state_with(state, *result)
 
     def extraction(self, state: TableState, scope: Scope, step: Extract) -> Extraction:
         total = checksum(self.table.source.name, self.hashed_columns)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from tidegate.hashing.receipts import answer_as_text, receipt_of
 from tidegate.interfaces.change import Sessions
-from tidegate.interfaces.database import Session
+from tidegate.interfaces.database import ReadRequest, Session
 from tidegate.interfaces.lake import Lake
+from tidegate.model.names import TableName
 from tidegate.model.receipt import Receipt
 from tidegate.model.state import LakeEntry, LedgerEntry, SourceValue, TableState
 from tidegate.model.tokens import ContentToken
@@ -19,22 +20,36 @@ if TYPE_CHECKING:
     from tidegate.changes.content_hash import ContentChange
 
 
+LIGHT_ROWS = 100_000
+"""Up to so many rows of a table are read while planning. More are read inside of tasks, once it is known that they have
+to be: `plan` says that it does not know yet."""
+
+
 def inspect_table(change: ContentChange, sessions: Sessions) -> TableState:
     table = change.table
     ledger = sessions.ledger.entries(table.ledger_name) if sessions.ledger else {}
     loaded = ledger.get(WHOLE_TABLE.text)
     found = sessions.lake.entries(change.lake_table, ledger)
     entry = _as_loaded(next(iter(found.by_window.values()), None), loaded)
-    text_columns = entry.text_columns if entry else loaded.text_columns if loaded else ()
-    rows, content = _source(change, sessions.source, text_columns)
-    if entry is not None and _covers_more(change, entry):
-        entry = replace(entry, token=ContentToken(_content_of(change, sessions.lake, entry)))
-    # What changed in the source is loaded, and a load reads the target itself, row by row.
-    changed = entry is not None and not entry.broken and entry.token != ContentToken(content)
-    in_target, receipt = _target(change, sessions.target, loaded, only_count=loaded is not None and changed)
+    counted = None if change.asks_server else _count(sessions.source, table.source.name)
+    in_target = None if table.target is None else _count(sessions.target, table.target_name)
+    unread = max(counted or 0, in_target or 0) > LIGHT_ROWS and not change.asks_server
+    receipt: Receipt | None = None
+    if unread:
+        source = SourceValue(counted)
+    else:
+        source = _source(change, sessions.source, request_of_source(change, entry, loaded))
+        if entry is not None and _covers_more(change, entry):
+            entry = replace(entry, token=ContentToken(_content_of(change, sessions.lake, entry)))
+        # What changed in the source is loaded, and a load reads the target itself, row by row.
+        changed = entry is not None and not entry.broken and entry.token != ContentToken(source.newest)
+        request = None if loaded is not None and changed else request_of_target(change, loaded)
+        if request is not None:
+            receipt = receipt_of(sessions.target, request)
+            in_target = receipt.rows
     copies = sessions.scope_copies(change.lake_table, table.ledger_name)
     return TableState(
-        source={WHOLE_TABLE: SourceValue(rows, content)},
+        source={WHOLE_TABLE: source},
         lake={WHOLE_TABLE: entry} if entry else {},
         target={} if in_target is None else {WHOLE_TABLE: in_target},
         ledger={WHOLE_TABLE: loaded} if loaded else {},
@@ -45,8 +60,32 @@ def inspect_table(change: ContentChange, sessions: Sessions) -> TableState:
         storage_types=table.storage_types,
         target_lacks=table.target_lacks,
         target_receipt=receipt,
+        unread=unread,
         superseded=found.superseded,
     )
+
+
+def _count(session: Session, table: TableName) -> int:
+    return int(str(session.query(count_rows(table))[0][0]))
+
+
+def request_of_source(change: ContentChange, entry: LakeEntry | None, loaded: LedgerEntry | None) -> ReadRequest:
+    """Return how the content of the source is read: in the columns that tell a change, as it was extracted."""
+    text_columns = entry.text_columns if entry else loaded.text_columns if loaded else ()
+    return change.table.from_source(None).with_text(text_columns).only(change.hashed)
+
+
+def request_of_target(change: ContentChange, loaded: LedgerEntry | None) -> ReadRequest | None:
+    """Return how the content of the target is read; None where it cannot be compared."""
+    table = change.table
+    if table.target is None or table.target_lacks or change.asks_server:
+        return None
+    request = table.from_target(None)
+    if loaded is not None:
+        request = table.as_loaded(request, loaded)
+        if tuple(column.name for column in request.columns) != loaded.columns:
+            return None  # columns that were loaded have left the target
+    return request
 
 
 def _as_loaded(entry: LakeEntry | None, loaded: LedgerEntry | None) -> LakeEntry | None:
@@ -74,29 +113,10 @@ def _content_of(change: ContentChange, lake: Lake, entry: LakeEntry) -> str:
     return receipts.receipt().as_text()
 
 
-def _source(change: ContentChange, source: Session, text_columns: tuple[str, ...]) -> tuple[int, str | None]:
+def _source(change: ContentChange, source: Session, request: ReadRequest) -> SourceValue:
     """Return how many rows there are, and what planning compares."""
     if change.asks_server:
         answer = source.query(checksum(change.table.source.name, change.hashed_columns))[0]
-        return int(str(answer[1])), answer_as_text(answer)
-    request = change.table.from_source(None).with_text(text_columns).only(change.hashed)
+        return SourceValue(int(str(answer[1])), answer_as_text(answer))
     receipt = receipt_of(source, request)
-    return receipt.rows, receipt.as_text()
-
-
-def _target(
-    change: ContentChange, target: Session, loaded: LedgerEntry | None, *, only_count: bool
-) -> tuple[int | None, Receipt | None]:
-    """Return how many rows there are, and their receipt; no receipt where only a count was asked for."""
-    table = change.table
-    if table.target is None:
-        return None, None
-    request = table.from_target(None)
-    if loaded is not None:
-        request = table.as_loaded(request, loaded)
-        # Columns that were loaded have left the target: their content cannot be compared any more.
-        only_count = only_count or tuple(column.name for column in request.columns) != loaded.columns
-    if only_count or table.target_lacks or change.asks_server:
-        return int(str(target.query(count_rows(table.target_name))[0][0])), None
-    receipt = receipt_of(target, request)
-    return receipt.rows, receipt
+    return SourceValue(receipt.rows, receipt.as_text())

@@ -7,12 +7,13 @@ from typing import Protocol
 
 from tidegate.errors import ForeignTarget
 from tidegate.model.names import pluralize
-from tidegate.model.plan import DAILY, RELOAD, Extract, Load, Notice, Remove, Request, Step
+from tidegate.model.plan import DAILY, RELOAD, Extract, Load, Notice, Read, Remove, Request, Step
 from tidegate.model.scope import Scope
 from tidegate.model.state import LakeEntry, LedgerEntry, TableState
 from tidegate.model.windows import WHOLE_TABLE as WHOLE
 
 SCOPE = Scope(WHOLE)
+UNKNOWN = "whether its content changed is unknown until it was read"
 
 
 class Retention(Protocol):
@@ -57,13 +58,28 @@ class _Planner:
         return self.state.source[WHOLE].newest
 
     def steps(self) -> list[Step]:
+        rows = self.state.source[WHOLE].rows
+        if self._must_read():
+            return [Read(WHOLE, UNKNOWN, rows)]
         self._refuse_a_target_that_was_there_before()
         why = self._why_extract()
-        rows = self.state.source[WHOLE].rows
         extract = Extract(WHOLE, why, rows) if why else None
         load, notice = self._load(extract)
         notice = None if self._asked_for else notice  # it is being restored
         return [step for step in (extract, load, notice) if step is not None] + self._removals(extract)
+
+    def _must_read(self) -> bool:
+        """Return whether only the rows themselves tell what follows. Without them it may be known that they must move:
+        nothing was extracted yet, or the counts differ."""
+        if not self.state.unread or self._asked_for:
+            return False
+        if not self._knows_target and self.state.target.get(WHOLE):
+            return True  # equal content is taken over, other content is refused
+        return not self._why_extract()
+
+    @property
+    def _knows_target(self) -> bool:
+        return self.state.is_ours or bool(self.state.ledger)
 
     def _removals(self, extract: Extract | None) -> list[Step]:
         """Older entries that `retain: {lake: N}` takes away; the newest one always stays."""
@@ -89,6 +105,9 @@ class _Planner:
             return f"its file cannot be used: {file.broken}"
         if self.state.has_other_columns(file):
             return "it was extracted with other columns"
+        if self.state.unread:
+            rows = self.state.source[WHOLE].rows
+            return "" if rows == file.rows else f"the source has {rows:,} rows, its file {file.rows:,}"
         return "" if _content(file) == self.source_state else "its content changed in the source"
 
     def _load(self, extract: Extract | None) -> tuple[Load | None, Notice | None]:
@@ -131,7 +150,7 @@ class _Planner:
 
     def _refuse_a_target_that_was_there_before(self) -> None:
         """The first run meets rows that nobody recorded: they are not ours to change."""
-        known = self.state.is_ours or self.state.ledger or not self.state.target.get(WHOLE)
+        known = self._knows_target or not self.state.target.get(WHOLE)
         found = self.state.target_receipt
         equal = found is not None and found.as_text() == self.source_state
         if known or equal or self.rules.on_target_change == "restore" or self.request.reload_all:

@@ -48,7 +48,10 @@ def _state(seen: TableState, entry: LedgerEntry | None, has_steps: bool) -> str:
         return "missing"
     if _changed(seen, entry):
         return "differs"
-    return "pending" if has_steps else "adopted" if entry.kind == "adopted" else "proven"
+    if has_steps:
+        return "pending"
+    # Of a table that was not read, only the counts are known to be right.
+    return "adopted" if entry.kind == "adopted" else "loaded" if seen.unread else "proven"
 
 
 def _changed(seen: TableState, entry: LedgerEntry) -> bool:

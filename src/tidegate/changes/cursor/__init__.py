@@ -8,11 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from tidegate.changes._watermarks import watermark_of
 from tidegate.changes.cursor.coverage import coverage_of
 from tidegate.changes.cursor.inspect import inspect_table
-from tidegate.changes.cursor.plan import CursorState, plan, watermark_of
+from tidegate.changes.cursor.plan import CursorState, plan
 from tidegate.changes.cursor.status import status
-from tidegate.config.tables import TableSettings
 from tidegate.errors import ConfigError, Unsupported
 from tidegate.interfaces.change import Change, ChangeColumns, Extraction, LoadedRows, LoadNeeds, Sessions
 from tidegate.interfaces.database import ReadRequest
@@ -26,7 +26,7 @@ from tidegate.model.status import VersionsStatus
 from tidegate.model.tokens import CursorWindow
 from tidegate.model.values import Value, ValueKind
 from tidegate.model.windows import ALL_VERSIONS
-from tidegate.settings import Count, Duration, Settings, Text
+from tidegate.settings import Count, Duration, Settings, TableSettings, Text
 from tidegate.sql import cursors
 from tidegate.sql.contents import checksum
 from tidegate.sql.text import Sql
@@ -170,6 +170,7 @@ class CursorChange(Change):
             watched=() if self.cursor is not None else names,
             keys=self.all_keys if self.reads_keys else None,
             unchanged=None if self.table.source.reads_consistently else self._unchanged(window),
+            ranged=self.cursor.name if self.cursor is not None and rows is not None else "",
         )
 
     def lookback_request(self, low: Value | None, high: Value | None = None) -> ReadRequest:

@@ -7,17 +7,18 @@ stored watermark is believed. What is read twice costs a little reading, never a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from tidegate.changes._watermarks import of_one_counter, start_of, watermark_of
 from tidegate.errors import ForeignTarget
 from tidegate.model.names import pluralize
 from tidegate.model.plan import DAILY, RELOAD, Extract, Load, Notice, Remove, Request, Step
 from tidegate.model.scope import Scope
 from tidegate.model.state import LakeEntry, TableState
 from tidegate.model.tokens import CursorWindow
-from tidegate.model.values import Value, ValueKind
+from tidegate.model.values import Value
 
 _NOT_LOADED_YET = "~"
 """Sorts after every time: this run loads the window after all that was loaded."""
@@ -85,27 +86,6 @@ class CursorState(TableState):
         return max((rows for rows in counts if rows is not None), default=None)
 
 
-def watermark_of(windows: Iterable[CursorWindow], floor: Value | None) -> Value | None:
-    """Return how far windows reach that follow on one another, from the floor on; None when none begins there."""
-    reached: Value | None = None
-    ordered = sorted(windows, key=lambda window: (window.after is not None, window.after or _LEAST))
-    for window in ordered:
-        begins = window.after is None or (floor is not None and window.after <= floor)
-        follows = reached is not None and window.after is not None and window.after <= reached
-        if (begins or follows) and window.watermark is not None and (reached is None or window.watermark > reached):
-            reached = window.watermark
-    return reached
-
-
-_LEAST = Value.of("", ValueKind.TEXT)
-
-
-def start_of(in_lake: Iterable[CursorWindow], in_ledger: Iterable[CursorWindow], floor: Value | None) -> Value | None:
-    """Return the smaller watermark of lake and ledger; None when one of them has none."""
-    lake, ledger = watermark_of(in_lake, floor), watermark_of(in_ledger, floor)
-    return None if lake is None or ledger is None else min(lake, ledger)
-
-
 def without_other_counters(seen: CursorState, now: Value) -> CursorState:
     """Return the state without windows of a counter that is no longer the source's.
 
@@ -115,19 +95,10 @@ def without_other_counters(seen: CursorState, now: Value) -> CursorState:
     reached = newest[1].watermark if newest is not None else None
     return replace(
         seen,
-        in_lake=_of_one_counter(seen.in_lake, now),
-        in_ledger=_of_one_counter(seen.in_ledger, now),
+        in_lake=of_one_counter(seen.in_lake, now),
+        in_ledger=of_one_counter(seen.in_ledger, now),
         is_restored=reached is not None and reached > now,
     )
-
-
-def _of_one_counter(windows: Mapping[Value, CursorWindow], now: Value) -> dict[Value, CursorWindow]:
-    kept, bound = {}, now
-    for name in sorted(windows, reverse=True):
-        watermark = windows[name].watermark
-        if watermark is None or watermark <= bound:
-            kept[name], bound = windows[name], bound if watermark is None else watermark
-    return kept
 
 
 def plan(rules: CursorRules, state: CursorState, request: Request, look_back: int) -> tuple[Scope, list[Step]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tidegate.changes.cursor.plan import CursorState, watermark_of
+from tidegate.changes._watermarks import watermark_of
+from tidegate.changes.cursor.plan import CursorState
 from tidegate.model.explain import explain
 from tidegate.model.plan import Extract, Load, Notice
 from tidegate.model.status import BatchStatus, VersionsStatus, WholeStatus

@@ -11,7 +11,6 @@ from pydantic import Field, model_validator
 from tidegate.changes.partition.coverage import coverage_of
 from tidegate.changes.partition.inspect import inspect_table
 from tidegate.changes.partition.plan import plan, settled_values
-from tidegate.config.tables import TableSettings
 from tidegate.errors import ConfigError, Unsupported
 from tidegate.interfaces.change import Change, ChangeColumns, Extraction, LoadNeeds, Sessions
 from tidegate.interfaces.database import Database, ReadRequest
@@ -23,7 +22,7 @@ from tidegate.model.scope import Scope
 from tidegate.model.state import TableState
 from tidegate.model.tokens import PartitionToken
 from tidegate.model.values import Value, ValueKind
-from tidegate.settings import Count, CountFromZero, ScalarText, Settings, Text, wrong
+from tidegate.settings import CountFromZero, CountOrAll, ScalarText, Settings, TableSettings, Text, wrong
 from tidegate.sql.partitions import count_by_value, greatest_of_value, has_value
 from tidegate.tables.found import UNTOUCHED, Catalogs, FoundTable, named_column
 
@@ -63,8 +62,8 @@ class PartitionSettings(Settings):
 
     partition_column: Text
     """The column whose values are kept in sync, each as a whole."""
-    initial_load_count: Count = 10
-    """How many of the newest values the first run takes. This sets the scope."""
+    initial_load_count: CountOrAll = 10
+    """How many of the newest values the first run takes, or `all`. This sets the scope."""
     look_back: CountFromZero = 5
     """How many of the newest values are compared with the source on every run."""
     hold_back: CountFromZero = 0
@@ -89,7 +88,7 @@ class PartitionChange(Change):
 
     name = "partition"
     Settings = PartitionSettings
-    loads = ("replace_partition",)
+    loads = ("replace_partition", "switch_partition")
     retains_in_target = True
 
     table: FoundTable
@@ -171,6 +170,7 @@ class PartitionChange(Change):
             unchanged=None
             if self.table.source.reads_consistently
             else count_by_value(table, self.column, [step.value], watched),
+            fixed=(self.column.name,),
         )
 
     def expected_windows(self, state: TableState, scope: Scope) -> list[Value]:

@@ -51,4 +51,5 @@ def _rule_of_the_floor(settings: _PartitionTable, state: TableState, scope: Scop
     entry = state.ledger.get(scope.floor)
     if entry is not None and entry.kind == "adopted":
         return f"adopt: from {scope.floor} on"
-    return f"initial_load_count: {settings.initial_load_count}"
+    count = settings.initial_load_count
+    return f"initial_load_count: {'all' if count is None else count}"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from tidegate.changes.partition.plan import settled_values
+from tidegate.changes.partition.plan import newest_values, settled_values
 from tidegate.errors import Unsupported
 from tidegate.interfaces.change import Sessions
 from tidegate.interfaces.database import Session
@@ -148,7 +148,7 @@ def _new(
     change: PartitionChange, settled: list[Value], entries: dict[Value, LedgerEntry], scope: Scope | None
 ) -> list[Value]:
     """What was never loaded, of those in the scope."""
-    first = settled[-change.settings.initial_load_count :]
+    first = newest_values(settled, change.settings.initial_load_count)
     unknown = first if scope is None else [value for value in settled if scope.covers(value)]
     return [value for value in unknown if value not in entries]
 

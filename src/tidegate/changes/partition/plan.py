@@ -26,7 +26,7 @@ class PartitionRules(Protocol):
     """The settings of a partition table that planning asks for."""
 
     @property
-    def initial_load_count(self) -> int: ...
+    def initial_load_count(self) -> int | None: ...
 
     @property
     def look_back(self) -> int: ...
@@ -54,6 +54,11 @@ def settled_values(rules: PartitionRules, source: Iterable[Value], ready: frozen
     return [value for value in kept if ready is None or value in ready]
 
 
+def newest_values(settled: list[Value], count: int | None) -> list[Value]:
+    """Return the newest of these values in order; all of them without a count."""
+    return settled if count is None else settled[-count:]
+
+
 def scope_for(rules: PartitionRules, state: TableState, request: Request) -> Scope:
     """The declared scope, set by the first run and widened by backfills."""
     scope = state.scope if state.scope is not None else _scope_told_by_ledger(state)
@@ -61,7 +66,7 @@ def scope_for(rules: PartitionRules, state: TableState, request: Request) -> Sco
         return scope.with_range(*request.between)
     settled = settled_values(rules, state.source, state.ready)
     if scope.floor is None and settled:
-        return Scope(settled[-rules.initial_load_count :][0], scope.ranges, scope.forgotten)
+        return Scope(newest_values(settled, rules.initial_load_count)[0], scope.ranges, scope.forgotten)
     return scope
 
 
@@ -207,8 +212,15 @@ class _Planner:
     def _first_load(self, value: Value, extract: Extract | None, file: LakeEntry | None, generation: int) -> Load:
         rows = extract.rows if extract else file.rows if file else None
         if value in self.state.target:
-            return Load(value, "the target holds it, the ledger does not know it", generation, rows, compare_first=True)
+            why = "the target holds it, the ledger does not know it"
+            return Load(value, why, generation, rows, compare_first=True, keeps_unless=self._known_hashes(value, file))
         return Load(value, extract.why if extract else "in the lake, not in the target", generation, rows)
+
+    def _known_hashes(self, value: Value, file: LakeEntry | None) -> tuple[str, ...] | None:
+        """Return the hashes of rows that Tidegate itself loaded; None where whatever differs is to be replaced."""
+        if self._asked_for(value) or self.rules.on_target_change == "restore":
+            return None
+        return (file.hash,) if file is not None and not file.broken else ()
 
     def _lost_rows(self, value: Value, entry: LedgerEntry) -> str:
         """How the target lost rows that were proven; empty when it did not, or when they were not counted."""

@@ -16,7 +16,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tidegate.databases.mysql import types
+from tidegate.databases.mysql import transactions, types
 from tidegate.databases.mysql.dialect import DIALECT
 from tidegate.databases.mysql.statements import create_stage
 from tidegate.interfaces import Capabilities, Database, Session
@@ -65,6 +65,17 @@ class Mysql(Database):
         self._collation = "utf8mb4_bin"
         """The exact collation of this server, for the tables that we create. The first session finds it out."""
 
+    @classmethod
+    def connection_of(cls, driver: object) -> Connection | None:
+        """PyMySQL keeps its arguments. The other drivers do not tell the password."""
+        if type(driver).__module__.partition(".")[0] != "pymysql":
+            return None
+        told: Any = driver
+        socket_path = told.unix_socket or ""
+        options = (("unix_socket", socket_path),) if socket_path else ()
+        user, password, database = (_decoded(part) for part in (told.user, told.password, told.db))
+        return Connection(cls.kind, socket_path or told.host, told.port, database, user, password, options)
+
     def connect(self, purpose: str, *, read_only: bool = False, query_timeout: float | None = None) -> Session:
         from tidegate.databases.mysql.session import MysqlSession
 
@@ -108,6 +119,9 @@ class Mysql(Database):
         }
         found = moment.get(cursor.logical_type.family)
         return None if found is None else sql("SELECT CAST({moment} AS CHAR)", moment=found)
+
+    def open_transactions(self, table: TableName) -> Sql | None:
+        return transactions.open_transactions()
 
     def declare(self, column: Column) -> Column:
         return types.declare(column, self._collation)
@@ -176,6 +190,10 @@ class Mysql(Database):
 
     def widen_column(self, table: TableName, column: Column) -> Sql:
         return sql("ALTER TABLE {table} MODIFY COLUMN {column}", table=Name.of(table), column=_definition(column))
+
+
+def _decoded(text: str | bytes | None) -> str:
+    return text.decode() if isinstance(text, bytes) else text or ""
 
 
 def _narrowed(columns: Sequence[Column], keys: set[str]) -> list[Column]:

@@ -94,6 +94,19 @@ def guards(names: Sequence[TableName]) -> Sql:
     return sql(_GUARDS.strip(), names=_pairs(names))
 
 
+def last_change(table: TableName) -> Sql:
+    """Return a query for the time of the table's last commit, and whether it tells: some time ago, and in InnoDB.
+
+    The time has whole seconds and is that of the commit. It is null while nothing was changed since the start."""
+    return sql(
+        "SELECT COALESCE(UPDATE_TIME, 'never'),\n"
+        "  ENGINE = 'InnoDB' AND COALESCE(UPDATE_TIME < NOW() - INTERVAL 2 SECOND, 1)\n"
+        "FROM information_schema.TABLES WHERE TABLE_SCHEMA = {schema} AND TABLE_NAME = {table}",
+        schema=Literal(table.schema),
+        table=Literal(table.name),
+    )
+
+
 def tables() -> Sql:
     return sql(_TABLES.strip())
 

@@ -22,6 +22,7 @@ import pymysql
 from pymysql.constants import FIELD_TYPE
 from pymysql.converters import encoders
 
+from tidegate.databases._key_ranges import split_by_key
 from tidegate.databases.mysql import catalog
 from tidegate.databases.mysql.dialect import DIALECT
 from tidegate.databases.mysql.failures import LOST, VALUE_REFUSED, code_of, translated, unreachable, value_refused
@@ -29,12 +30,15 @@ from tidegate.databases.mysql.statements import distinct_values, select_rows
 from tidegate.databases.mysql.wire import FILE_NAME, Wire
 from tidegate.errors import DatabaseError, OutcomeUnknown, Transient
 from tidegate.interfaces import Database, ReadRequest, Session
+from tidegate.interfaces.splits import Divisible
 from tidegate.model.columns import Column, TableSchema
 from tidegate.model.names import TableName, resolve_names
 from tidegate.sql.text import Literal, Name, Sql, names, raw, render, sql
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from tidegate.interfaces.native_partitions import NativePartitions
 
 _SETTINGS = """
 SET NAMES utf8mb4 COLLATE {collation}, SESSION time_zone = '+00:00', SESSION wait_timeout = 28800,
@@ -75,10 +79,10 @@ class MysqlSession(Session):
         """Return the exact collation of this server: different texts are never equal, also with trailing blanks."""
         if self.is_mariadb:
             return "utf8mb4_nopad_bin"
-        return "utf8mb4_0900_bin" if self._version >= (8, 0, 17) else "utf8mb4_bin"
+        return "utf8mb4_0900_bin" if self.version >= (8, 0, 17) else "utf8mb4_bin"
 
     @property
-    def _version(self) -> tuple[int, ...]:
+    def version(self) -> tuple[int, ...]:
         digits = str(self._driver.server_version).split("-")[0].split(".")
         return tuple(int(part) for part in digits if part.isdigit())
 
@@ -101,6 +105,13 @@ class MysqlSession(Session):
 
     def query_user_sql(self, query: str) -> list[str | None]:
         return [None if row[0] is None else str(row[0]) for row in self._fetch_all(query)]
+
+    def scanned_tables(self, query: str) -> frozenset[str]:
+        """EXPLAIN answers a row per table: its alias is the third column, and how it is read (`ALL`) is among the rest.
+
+        MySQL has one column more than MariaDB, before the way."""
+        rows = self._fetch_all(render(sql("EXPLAIN {query}", query=raw(query)), DIALECT))
+        return frozenset(str(row[2]) for row in rows if "ALL" in row[3:5] and row[2] is not None)
 
     def execute(self, statement: Sql) -> int:
         return self._run(render(statement, DIALECT))
@@ -190,6 +201,17 @@ class MysqlSession(Session):
             for block in blocks:
                 yield decode(block, schema)
 
+    def split(self, window: Divisible, parts: int) -> list[ReadRequest]:
+        return split_by_key(self, window, parts)
+
+    def change_mark(self, window: Divisible) -> str:
+        """Return the time of the table's last change; empty when that was a moment ago, or for engines without rows'
+        versions."""
+        if not self.is_mariadb:
+            self._run("SET SESSION information_schema_stats_expiry = 0")  # by default the answer is up to a day old
+        found = self.query(catalog.last_change(window.request.table))
+        return str(found[0][0]) if found and found[0][1] else ""
+
     def write(self, table: TableName, columns: Sequence[Column], batches: Iterator[pa.RecordBatch]) -> int:
         allowed = self.query(sql("SELECT @@local_infile"))[0][0] in (1, "1", "ON")
         return self._load(table, columns, batches) if allowed else self._insert(table, columns, batches)
@@ -232,6 +254,14 @@ class MysqlSession(Session):
                 if code_of(problem) not in VALUE_REFUSED:
                     raise
                 raise value_refused(str(table), columns, code_of(problem), str(problem.args[1])) from None
+
+    # Native partitions
+
+    @property
+    def native_partitions(self) -> NativePartitions:
+        from tidegate.databases.mysql.native_partitions import MysqlPartitions
+
+        return MysqlPartitions(self)
 
     # Snapshots and locks
 

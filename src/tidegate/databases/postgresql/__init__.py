@@ -12,16 +12,22 @@ import uuid
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from tidegate.databases.postgresql import types
+from tidegate.databases.postgresql import transactions, types
+from tidegate.databases.postgresql.archive import PostgresqlArchive
 from tidegate.databases.postgresql.dialect import DIALECT
 from tidegate.databases.postgresql.statements import create_stage
 from tidegate.interfaces import Capabilities, Database, Session
-from tidegate.model.columns import Column
+from tidegate.interfaces.archive import ArchiveSql
+from tidegate.model.columns import Column, TableSchema
+from tidegate.model.connection import Connection
 from tidegate.model.names import TableName
+from tidegate.model.types import Type
 from tidegate.model.values import ValueKind
 from tidegate.sql.text import Literal, Name, Part, Sql, names, raw, sql
 
 LONGEST_NAME = 63
+XMIN = Column("xmin", "xid", "int64", nullable=False, logical_type=Type("int64"), database="postgresql")
+"""A system column. Its id has 32 bits and starts anew when it is full; the dialect adds the epoch."""
 
 
 class Postgresql(Database):
@@ -45,6 +51,18 @@ class Postgresql(Database):
         alters_columns=True,
     )
     dialect = DIALECT
+
+    @classmethod
+    def connection_of(cls, driver: object) -> Connection | None:
+        """psycopg and psycopg2 tell everything but the password as parameters, and the password beside them."""
+        info = getattr(driver, "info", None)
+        if type(driver).__module__.partition(".")[0] not in ("psycopg", "psycopg2") or info is None:
+            return None
+        told = info.get_parameters() if hasattr(info, "get_parameters") else dict(info.dsn_parameters)
+        rest = {name: str(told[name]) for name in ("sslmode", "sslrootcert", "sslcert", "sslkey") if told.get(name)}
+        return Connection(
+            cls.kind, info.host, info.port, info.dbname, info.user, info.password or "", tuple(rest.items())
+        )
 
     def connect(self, purpose: str, *, read_only: bool = False, query_timeout: float | None = None) -> Session:
         from tidegate.databases.postgresql.session import PostgresqlSession
@@ -79,15 +97,25 @@ class Postgresql(Database):
         return TableName("tidegate", name)
 
     def value_kind(self, column: Column) -> ValueKind | None:
-        return types.value_kind(column)
+        return ValueKind.INTEGER if column == XMIN else types.value_kind(column)
+
+    def change_counter(self, schema: TableSchema) -> Column | None:
+        """Return `xmin`: the transaction that wrote a row. A row keeps it when it is frozen."""
+        return XMIN
 
     def clock_query(self, cursor: Column) -> Sql | None:
-        """A timestamp without a zone is in the server's own zone, not in that of our session (UTC)."""
+        """A timestamp without a zone is in the server's own zone, not in that of our session (UTC). For `xmin`, the
+        greatest transaction id below which no transaction is open any more."""
+        if cursor.type == "xid":
+            return sql("SELECT CAST(CAST(CAST(pg_snapshot_xmin(pg_current_snapshot()) AS text) AS bigint) - 1 AS text)")
         local_time = sql("now() AT TIME ZONE (SELECT reset_val FROM pg_settings WHERE name = 'TimeZone')")
         moment = {"instant": sql("now()"), "timestamp": local_time, "date": local_time}.get(cursor.logical_type.family)
         if moment is None:
             return None
         return sql("SELECT CAST(CAST({moment} AS {type}) AS text)", moment=moment, type=raw(cursor.type))
+
+    def open_transactions(self, table: TableName) -> Sql | None:
+        return transactions.open_transactions(table)
 
     def declare(self, column: Column) -> Column:
         return types.declare(column)
@@ -115,6 +143,9 @@ class Postgresql(Database):
             table=Name.of(table),
             name=Name.of(name),
         )
+
+    def snapshot_archive(self) -> ArchiveSql:
+        return PostgresqlArchive()
 
     def stage_name(self) -> TableName:
         return TableName("pg_temp", f"tidegate_{uuid.uuid4().hex}")

@@ -10,7 +10,7 @@ Facts that shape this file
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from tidegate.databases.postgresql.types import KIND, logical_type
@@ -162,3 +162,14 @@ def _column(
         database=KIND,
         collation=collation,
     )
+
+
+def scanned(plan: Any) -> Iterator[str]:
+    """Yield the tables, and their aliases, of every sequential scan in a plan of EXPLAIN (FORMAT JSON)."""
+    if isinstance(plan, list):
+        for part in plan:
+            yield from scanned(part)
+    elif isinstance(plan, dict):
+        if "Seq Scan" in str(plan.get("Node Type")):
+            yield from (str(plan[name]) for name in ("Relation Name", "Alias") if name in plan)
+        yield from scanned([plan.get("Plan"), plan.get("Plans")])

@@ -38,6 +38,19 @@ class PostgresqlDialect(Dialect):
         texts = f'CAST({left} AS text) COLLATE "C" = CAST({right} AS text) COLLATE "C"'
         return f"({equal} AND {texts})" if kind in _INEXACT_TYPES else texts
 
+    def typed(self, quoted: str, column_type: str) -> str:
+        return super().typed(quoted, "bigint" if column_type == "xid" else column_type)
+
+    def cursor_value(self, column: str, column_type: str = "") -> str:
+        """Return a transaction id with its epoch. A greater id than the next one is of the epoch before. An id of an
+        older epoch, whose row was frozen, looks newer than it is: such a row is read once more than needed."""
+        if column_type != "xid":
+            return column
+        following = "CAST(CAST(pg_snapshot_xmax(pg_current_snapshot()) AS text) AS bigint)"
+        own = f"CAST(CAST({column} AS text) AS bigint)"
+        current = f"(({following} >> 32) << 32) + {own}"
+        return f"(CASE WHEN {own} > {following} % 4294967296 THEN {current} - 4294967296 ELSE {current} END)"
+
     def staged_keys(self, stage: str, keys: Sequence[tuple[str, str]]) -> str:
         if not all(_is_exact(kind) for _, kind in keys):
             return stage  # DISTINCT would drop keys that are equal but not the same

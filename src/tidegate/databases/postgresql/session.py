@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 from psycopg import errors, pq
 
-from tidegate.databases.postgresql import catalog
+from tidegate.databases.postgresql import catalog, counters
 from tidegate.databases.postgresql.dialect import DIALECT
 from tidegate.databases.postgresql.failures import (
     NotWritable,
@@ -30,9 +30,11 @@ from tidegate.databases.postgresql.failures import (
     unreachable,
     value_refused,
 )
+from tidegate.databases.postgresql.splitting import split_by_place
 from tidegate.databases.postgresql.statements import distinct_by_index, distinct_by_scan, select_rows
 from tidegate.errors import DatabaseError, OutcomeUnknown
 from tidegate.interfaces import BatchSize, Database, ReadRequest, Session
+from tidegate.interfaces.splits import Divisible
 from tidegate.model.columns import Column, TableSchema
 from tidegate.model.names import TableName
 from tidegate.sql.text import Literal, Name, Sql, names, raw, render, sql
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tidegate.databases.postgresql.decoding import Block
+    from tidegate.interfaces.native_partitions import NativePartitions
 
 _SETTINGS = """
 SET client_encoding = 'UTF8'; SET standard_conforming_strings = on; SET datestyle = 'ISO, YMD';
@@ -84,6 +87,15 @@ class PostgresqlSession(Session):
         finally:
             if self.is_open:
                 self.execute(sql("SET search_path = ''"))
+
+    def scanned_tables(self, query: str) -> frozenset[str]:
+        self.execute(sql("RESET search_path"))
+        try:
+            [(plan,)] = self.query(sql("EXPLAIN (FORMAT JSON) {query}", query=raw(query)))
+        finally:
+            if self.is_open:
+                self.execute(sql("SET search_path = ''"))
+        return frozenset(catalog.scanned(plan))
 
     def execute(self, statement: Sql) -> int:
         with translated(self._connection):
@@ -159,6 +171,17 @@ class PostgresqlSession(Session):
         statement = distinct_by_index if indexed else distinct_by_scan
         return [str(row[0]) for row in self.query(statement(table, column, limit))]
 
+    def advance_counters(self, table: TableName) -> tuple[str, ...]:
+        refused = []
+        for row in self.query(counters.counters_of(table)):
+            column, schema, name, ascending, may_move = row
+            counter = counters.Counter(str(column), TableName(str(schema), str(name)), bool(ascending), bool(may_move))
+            if counter.may_move:
+                self.query(counters.move(table, counter))
+            else:
+                refused.append(f"{counter.sequence} of column {counter.column}")
+        return tuple(refused)
+
     def now(self) -> str:
         return str(self.query(sql('SELECT to_char(now(), \'YYYY-MM-DD"T"HH24:MI:SS.US"+00:00"\')'))[0][0])
 
@@ -177,6 +200,9 @@ class PostgresqlSession(Session):
             as_text = [column.name for column, form in zip(request.columns, forms, strict=True) if form.as_text]
             query = sql("COPY ({query}) TO STDOUT (FORMAT binary)", query=select_rows(request, as_text))
             yield from self._read(query, request, lambda blocks: decoding.decoded(blocks, schema, forms))
+
+    def split(self, window: Divisible, parts: int) -> list[ReadRequest]:
+        return split_by_place(self, window, parts)
 
     def _read(
         self, statement: Sql, request: ReadRequest, decoded: Callable[[Iterator[Block]], Iterator[pa.RecordBatch]]
@@ -255,6 +281,14 @@ class PostgresqlSession(Session):
             except NotWritable as problem:
                 raise not_writable(problem, str(table)) from None
             return cursor.rowcount
+
+    # Native partitions
+
+    @property
+    def native_partitions(self) -> NativePartitions:
+        from tidegate.databases.postgresql.native_partitions import PostgresqlPartitions
+
+        return PostgresqlPartitions(self)
 
     # Snapshots and locks
 

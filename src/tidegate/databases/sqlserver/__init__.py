@@ -12,11 +12,13 @@ import uuid
 from collections import Counter
 from collections.abc import Collection, Sequence
 
-from tidegate.databases.sqlserver import types
+from tidegate.databases.sqlserver import transactions, types
 from tidegate.databases.sqlserver.dialect import DIALECT
+from tidegate.databases.sqlserver.snapshots import procedures
 from tidegate.databases.sqlserver.statements import create_stage
 from tidegate.errors import Unsupported
 from tidegate.interfaces import Capabilities, Database, Session
+from tidegate.interfaces.archive import Migration
 from tidegate.model.columns import Column, TableSchema
 from tidegate.model.names import TableName
 from tidegate.model.types import type_fit
@@ -56,6 +58,7 @@ class SqlServer(Database):
     """SQL Server through mssql-python, Microsoft's driver."""
 
     kind = "sqlserver"
+    statement_end = "\nGO"
     label = "SQL Server"
     capabilities = Capabilities(
         transactional_ddl=True,
@@ -135,6 +138,13 @@ class SqlServer(Database):
         now = sql("CONVERT({type}, {time})", type=raw(cursor.type), time=local_time)
         return sql("SELECT {now}", now=AsText(now, cursor.type))
 
+    def change_counter(self, schema: TableSchema) -> Column | None:
+        found = [column for column in schema.columns if types.base_type(column.type) in ("timestamp", "rowversion")]
+        return found[0] if found else None
+
+    def open_transactions(self, table: TableName) -> Sql | None:
+        return transactions.open_transactions(table)
+
     def declare(self, column: Column) -> Column:
         return types.declare(column)
 
@@ -212,6 +222,9 @@ class SqlServer(Database):
             table=Name.of(table),
             name=Name.of(name),
         )
+
+    def snapshot_procedures(self, table: TableName, register: TableName, suffix: str) -> tuple[Migration, ...]:
+        return procedures(table, register, suffix)
 
     def stage_name(self) -> TableName:
         return TableName("", f"#tidegate_{uuid.uuid4().hex}")

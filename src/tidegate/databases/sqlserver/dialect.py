@@ -138,6 +138,9 @@ class SqlServerDialect(Dialect):
     def first(self, query: str, rows: int) -> str:
         return f"{query} OFFSET 0 ROWS FETCH NEXT {rows:d} ROWS ONLY"
 
+    def nth(self, query: str, before: int) -> str:
+        return f"{query} OFFSET {before:d} ROWS FETCH NEXT 1 ROWS ONLY"
+
 
 def _is_ignored_by_checksum(column_type: str) -> bool:
     return base_type(column_type) in _NOT_COMPARED or "(max)" in column_type

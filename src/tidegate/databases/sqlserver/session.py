@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 import mssql_python
 
+from tidegate.databases._key_ranges import split_by_key
 from tidegate.databases.sqlserver import catalog, layout, server
 from tidegate.databases.sqlserver.dialect import DIALECT
 from tidegate.databases.sqlserver.failures import (
@@ -40,6 +41,7 @@ from tidegate.databases.sqlserver.failures import (
 from tidegate.databases.sqlserver.statements import distinct_values, select_rows, sought_values
 from tidegate.errors import DatabaseError, OutcomeUnknown, TidegateError, Transient, Unsupported
 from tidegate.interfaces import ReadRequest, Session
+from tidegate.interfaces.splits import Divisible
 from tidegate.model.columns import Column, TableSchema
 from tidegate.model.description import Section, describe_schema
 from tidegate.model.names import TableName, resolve_names
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tidegate.databases.sqlserver import SqlServer
+    from tidegate.interfaces.native_partitions import NativePartitions
 
 _SETTINGS = """
 SET ANSI_NULLS, ANSI_PADDING, ANSI_WARNINGS, ARITHABORT, CONCAT_NULL_YIELDS_NULL, QUOTED_IDENTIFIER ON;
@@ -346,6 +349,9 @@ class SqlServerSession(Session):
             cursor.execute(render(select_rows(request), DIALECT))
             yield from batches(self, cursor, request)
 
+    def split(self, window: Divisible, parts: int) -> list[ReadRequest]:
+        return split_by_key(self, window, parts)
+
     def write(self, table: TableName, columns: Sequence[Column], batches: Iterator[pa.RecordBatch]) -> int:
         with self.bulk_insert(table, columns, lambda: batches) as insert_into_table:
             return insert_into_table()
@@ -387,6 +393,14 @@ class SqlServerSession(Session):
             if number in VALUE_REFUSED:
                 raise value_refused(str(table), columns, problem, number) from None
             raise as_tidegate_error(problem, number, self._connection) from None
+
+    # Native partitions
+
+    @property
+    def native_partitions(self) -> NativePartitions:
+        from tidegate.databases.sqlserver.native_partitions import SqlServerPartitions
+
+        return SqlServerPartitions(self)
 
     # Snapshots and locks
 

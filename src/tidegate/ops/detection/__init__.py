@@ -10,6 +10,7 @@ its reason, and the risk that it accepts.
 | a cursor and a flag, or a cursor and two lesser signs of history | scd2                                              |
 | a period, a load date                                            | partition                                         |
 | few rows                                                         | static                                            |
+| a key, and a time of the last change or an identity              | incremental                                       |
 | anything else                                                    | none: it is too large to compare as a whole       |
 """
 
@@ -18,6 +19,7 @@ from __future__ import annotations
 from tidegate.model.columns import TableSchema
 from tidegate.ops.detection import column_names as names
 from tidegate.ops.detection.column_names import choose
+from tidegate.ops.detection.incremental import propose_incremental
 from tidegate.ops.detection.partition import propose_partition
 from tidegate.ops.detection.proposed import Proposal, Setting
 from tidegate.ops.detection.scd2 import find_history, propose_scd2
@@ -36,9 +38,11 @@ def detect(schema: TableSchema, kind_of: KindOf) -> Proposal:
     history = find_history(table)
     day = choose(schema, names.DAYS, table.can_partition)
     period = choose(schema, names.PERIODS, table.can_partition)
-    chosen = day or (None if history else period)
+    chosen = day or (None if history or table.is_tiny else period)
     if chosen:
         return propose_partition(table, chosen, history)
     if history:
         return propose_scd2(table, history, period)
-    return propose_static(table) if table.is_small else propose_nothing(table)
+    if table.is_small:
+        return propose_static(table)
+    return propose_incremental(table, [*table.native, table.size]) or propose_nothing(table)

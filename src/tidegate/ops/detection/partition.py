@@ -11,6 +11,8 @@ from tidegate.ops.detection.proposed import Proposal, Setting
 from tidegate.ops.detection.scd2 import History
 from tidegate.ops.detection.typed_schema import TypedSchema
 
+_FIRST_RUN = "the first run copies every value; with 10 it would take the newest ten and leave the older ones out"
+
 
 def propose_partition(table: TypedSchema, chosen: Choice, history: History | None) -> Proposal:
     reasons = [table.size]
@@ -21,7 +23,7 @@ def propose_partition(table: TypedSchema, chosen: Choice, history: History | Non
         Setting("partition_column", chosen.column.name, _about_partition(table, chosen)),
         _restatement(table, chosen.column),
         _keys(table.schema),
-        Setting("initial_load_count", 10, ("the first run takes the newest ten values and sets the scope",)),
+        Setting("initial_load_count", "all", (_FIRST_RUN,)),
     )
     return Proposal(table.schema.name, "partition", tuple(reasons), settings)
 

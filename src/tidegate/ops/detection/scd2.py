@@ -56,7 +56,7 @@ def propose_scd2(table: TypedSchema, history: History, period: Choice | None) ->
         Setting("cursor_column", history.cursor.column.name, _about_cursor(table, history.cursor)),
         _flag(history),
         *_ignored(history, entity),
-        Setting("initial_load_days", 30, _about_first_run(history)),
+        Setting("initial_load", "full", _about_first_run(history)),
     )
     return Proposal(table.schema.name, "scd2", tuple(reasons), settings, _missing(history, entity))
 
@@ -71,8 +71,8 @@ def _missing(history: History, entity: Sequence[Setting]) -> str:
 
 
 def _about_first_run(history: History) -> tuple[str, ...]:
-    remedy = "; `initial_load: latest+window` also takes their current versions" if history.flag else ""
-    return (f"risk: entities that did not change in these days are not in the first run{remedy}",)
+    price = "the first run copies every version; `window` with `initial_load_days: 30` would leave older ones out"
+    return (f"{price}, `latest+window` all but the current of them" if history.flag else price,)
 
 
 def _entity(schema: TableSchema, cursor: Column) -> tuple[Setting, ...]:

@@ -28,10 +28,7 @@ def propose_nothing(table: TypedSchema) -> Proposal:
     reasons = [*table.native, f"{table.size}: assumed too large to compare as a whole"]
     reasons += _not_a_partition(table) or ["no partition column was recognised"]
     reasons += _not_a_history(table) or ["no flag or end date of versions was recognised"]
-    cursor, key = choose(table.schema, names.CHANGES, table.is_time), best_key(table.schema)
-    if cursor and key:
-        reasons.append(f"{cursor.column.name} and the key {key} would suit kind incremental, not in this version")
-    return Proposal(table.schema.name, "", tuple(reasons))
+    return Proposal(table.schema.name, "", (*reasons, "no key with a time of the last change was recognised"))
 
 
 def _not_a_partition(table: TypedSchema) -> list[str]:

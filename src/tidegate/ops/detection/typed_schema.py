@@ -13,6 +13,7 @@ from tidegate.ops.detection import column_names as names
 KindOf: TypeAlias = Callable[[Column], ValueKind | None]
 
 MOST_STATIC_ROWS = 100_000
+MOST_TINY_ROWS = 10_000
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,11 @@ class TypedSchema:
         # Small tables are often never analysed, so no estimate means small, unless the server partitions the table.
         rows = self.schema.row_estimate
         return 0 < rows <= MOST_STATIC_ROWS or (rows <= 0 and not self.schema.partitioned_by)
+
+    @property
+    def is_tiny(self) -> bool:
+        """Return whether the table is known to have so few rows that dividing them gains nothing."""
+        return 0 < self.schema.row_estimate <= MOST_TINY_ROWS and not self.schema.partitioned_by
 
     @property
     def size(self) -> str:

@@ -26,7 +26,7 @@ WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
   AND (lower(n.nspname), lower(c.relname)) IN (
     SELECT lower(s COLLATE "C"), lower(r COLLATE "C") FROM unnest(%s::text[], %s::text[]) AS u(s, r))
 ORDER BY n.nspname, c.relname, a.attnum;
--- with [['tidegate', 'tidegate', 'tidegate', 'tidegate', 'tidegate'], ['target', 'scopes', 'runs', 'locks', 'ledger']]
+-- with [['tidegate', 'tidegate', 'tidegate', 'tidegate', 'tidegate', 'tidegate'], ['target', 'scopes', 'runs', 'locks', 'stages', 'ledger']]
 SELECT n.nspname, c.relname, i.indisprimary, i.indisunique AND 0 <> ALL (i.indkey),
        array(SELECT a.attname FROM unnest(i.indkey[0:i.indnkeyatts - 1]) WITH ORDINALITY AS k(num, place)
              JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.num ORDER BY k.place)
@@ -39,7 +39,7 @@ WHERE i.indisvalid AND i.indpred IS NULL AND i.indkey[0] <> 0
   AND (lower(n.nspname), lower(c.relname)) IN (
     SELECT lower(s COLLATE "C"), lower(r COLLATE "C") FROM unnest(%s::text[], %s::text[]) AS u(s, r))
 ORDER BY i.indexrelid;
--- with [['tidegate', 'tidegate', 'tidegate', 'tidegate', 'tidegate'], ['target', 'scopes', 'runs', 'locks', 'ledger']]
+-- with [['tidegate', 'tidegate', 'tidegate', 'tidegate', 'tidegate', 'tidegate'], ['target', 'scopes', 'runs', 'locks', 'stages', 'ledger']]
 SELECT n.nspname, c.relname, 'triggers', t.tgname
 FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE NOT t.tgisinternal AND t.tgenabled <> 'D'
@@ -56,7 +56,7 @@ JOIN pg_class c ON c.oid = k.this JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE o.contype = 'f' AND o.conparentid = 0
   AND (lower(n.nspname), lower(c.relname)) IN (
     SELECT lower(s COLLATE "C"), lower(r COLLATE "C") FROM unnest(%s::text[], %s::text[]) AS u(s, r));
--- with [['tidegate', 'tidegate', 'tidegate', 'tidegate', 'tidegate'], ['target', 'scopes', 'runs', 'locks', 'ledger'], ['tidegate', 'tidegate', 'tidegate', 'tidegate', 'tidegate'], ['target', 'scopes', 'runs', 'locks', 'ledger']]
+-- with [['tidegate', 'tidegate', 'tidegate', 'tidegate', 'tidegate', 'tidegate'], ['target', 'scopes', 'runs', 'locks', 'stages', 'ledger'], ['tidegate', 'tidegate', 'tidegate', 'tidegate', 'tidegate', 'tidegate'], ['target', 'scopes', 'runs', 'locks', 'stages', 'ledger']]
 CREATE SCHEMA IF NOT EXISTS "tidegate";
 CREATE TABLE "tidegate"."target" ("owner" character varying(200) NOT NULL, "version" integer NOT NULL, "at" character varying(40) NOT NULL, PRIMARY KEY ("owner"));
 SELECT owner, version FROM "tidegate"."target";
@@ -71,6 +71,8 @@ CREATE SCHEMA IF NOT EXISTS "tidegate";
 CREATE TABLE "tidegate"."runs" ("run" character varying(64) NOT NULL, "at" character varying(40) NOT NULL, "report" text NOT NULL, PRIMARY KEY ("run"));
 CREATE SCHEMA IF NOT EXISTS "tidegate";
 CREATE TABLE "tidegate"."locks" ("table_name" character varying(300) NOT NULL, "run" character varying(64) NOT NULL, "holder" character varying(200) NOT NULL, "since" character varying(40) NOT NULL, PRIMARY KEY ("table_name"));
+CREATE SCHEMA IF NOT EXISTS "tidegate";
+CREATE TABLE "tidegate"."stages" ("name" character varying(300) NOT NULL, "table_name" character varying(300) NOT NULL, "partition_name" character varying(300) NOT NULL, "purpose" character varying(20) NOT NULL, "run" character varying(64) NOT NULL, "details" text NOT NULL, "at" character varying(40) NOT NULL, PRIMARY KEY ("name"));
 CREATE SCHEMA IF NOT EXISTS "tidegate";
 CREATE TABLE "tidegate"."ledger" ("table_name" character varying(300) NOT NULL, "value_text" character varying(400) NOT NULL, "generation" integer NOT NULL, "kind" character varying(20) NOT NULL, "row_total" bigint NOT NULL, "hash" character varying(64) NOT NULL, "text_columns" text NOT NULL, "newest" text, "columns" text NOT NULL, "columns_id" character varying(64) NOT NULL, "stamp" character varying(80) NOT NULL, "run" character varying(64) NOT NULL, "at" character varying(40) NOT NULL, PRIMARY KEY ("table_name", "value_text", "generation"));
 COMMIT;

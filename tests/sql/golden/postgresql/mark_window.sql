@@ -1,3 +1,6 @@
+SELECT count(*) FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE "changed at" IS NULL;
+SELECT count(*) FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE ("changed at" > CAST('2024-01-31 12:00:00.125' AS timestamp(3) without time zone) OR ("changed at" = CAST('2024-01-31 12:00:00.125' AS timestamp(3) without time zone) AND "is latest" > CAST('1' AS boolean)));
+SELECT count(*) FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE ("changed at" > CAST('2024-01-31 12:00:00.125' AS timestamp(3) without time zone) OR ("changed at" = CAST('2024-01-31 12:00:00.125' AS timestamp(3) without time zone) AND "is latest" IS NOT NULL AND "is latest" >= CAST('1' AS boolean)));
 SELECT count(*) FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE "changed at" >= CAST('2024-01-31 12:00:00.125' AS timestamp(3) without time zone) AND "changed at" <= CAST('2024-01-31 12:00:00.125' AS timestamp(3) without time zone);
 SELECT count(*) FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE ("changed at" >= CAST('2024-01-31 12:00:00.125' AS timestamp(3) without time zone) OR "is latest" = CAST('1' AS boolean)) AND "changed at" <= CAST('2024-01-31 12:00:00.125' AS timestamp(3) without time zone);
 SELECT count(*) FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE 1 = 1 AND "changed at" <= CAST('2024-01-31 12:00:00.125' AS timestamp(3) without time zone);

@@ -9,12 +9,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from tidegate.errors import TidegateError, Transient, Unreachable
 
 if TYPE_CHECKING:
-    from tidegate.interfaces import Database, Session
+    from tidegate.interfaces.database import Database, Session
     from tidegate.model.connection import Connection
 
 Result = TypeVar("Result")
@@ -70,6 +70,18 @@ class Worker:
     """Tells this attempt from others of the same split, so that their files never meet."""
     progress: Progress
     sessions: SessionCache
+
+
+class Split(Protocol):
+    """The part of a window that one task moves. It can be repeated: Spark may run a task more than once."""
+
+    def run(self, worker: Worker) -> Any:
+        """Do the work and return what the driver needs to know. The result must be picklable."""
+
+
+def back_off(attempt: int, first_wait: float = 0.1, longest: float = 5.0) -> float:
+    """Return how many seconds to wait after this attempt, from 1 on: longer each time, with jitter."""
+    return min(first_wait * 2.0 ** (attempt - 1), longest) * random.uniform(0.5, 1.5)
 
 
 def retried(work: Callable[[], Result], tries: int = 4, first_wait: float = 0.5) -> Result:

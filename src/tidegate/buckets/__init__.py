@@ -1,0 +1,1 @@
+"""Buckets: rows of both sides are put together by the hash of their key, and each bucket is compared by itself."""

@@ -1,0 +1,58 @@
+"""Read the content of a large table inside of tasks: source and target, each by a task of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tidegate.buckets.exchange import Block, Channels, Exchange
+from tidegate.hashing.receipts import read_receipt, with_text_where_needed
+from tidegate.interfaces.database import Database, ReadRequest
+from tidegate.interfaces.worker import Worker
+from tidegate.model.receipt import Receipt
+from tidegate.model.state import TableState
+from tidegate.model.windows import WHOLE_TABLE
+
+
+@dataclass(frozen=True)
+class ContentReader:
+    """Reads the receipt of one side. No row leaves the task."""
+
+    database: Database
+    request: ReadRequest
+
+    def read(self, worker: Worker, buckets: int) -> Generator[Block, None, Receipt]:
+        yield from ()
+        with worker.sessions.session(self.database, "inspect", read_only=True) as session:
+            session.export_snapshot()
+            return with_text_where_needed(
+                self.request, lambda readable: read_receipt(session, readable, worker.progress)
+            )
+
+
+@dataclass(frozen=True)
+class ReadContent(Exchange):
+    """Reads the receipts of both sides at the same time. Either side may be left out."""
+
+    source: ContentReader
+    target: ContentReader | None
+    buckets: int = 2
+    """More than one: then every reader is a task."""
+
+    @property
+    def readers(self) -> list[ContentReader]:
+        return [reader for reader in (self.source, self.target) if reader is not None]
+
+    def compare(self, rows: Channels) -> None:
+        """Do nothing: the notes of the readers are all there is."""
+
+    def combine(self, notes: Sequence[Any], compared: Sequence[Any]) -> tuple[Receipt, Receipt | None]:
+        return notes[0], notes[1] if len(notes) > 1 else None
+
+
+def state_with(state: TableState, source: Receipt, target: Receipt | None) -> TableState:
+    """Return the state of a table that was read."""
+    value = replace(state.source[WHOLE_TABLE], rows=source.rows, newest=source.as_text())
+    held = state.target if target is None else {WHOLE_TABLE: target.rows}
+    return replace(state, source={WHOLE_TABLE: value}, target=held, target_receipt=target, unread=False)

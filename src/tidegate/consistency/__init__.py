@@ -1,0 +1,1 @@
+"""Consistency of streams, on Spark: duplicates, late rows, gaps, completeness. DataFrames in, DataFrames out."""

@@ -1,0 +1,445 @@
+"""A lake whose tables lie in a table format: one table for each synced table, and one commit for each window.
+
+What the formats share is here: which entries follow from a table's commits, how a window is committed exactly once, and
+how its rows are read back. A format adds how its log is read and written.
+
+| place                  | holds                                                                          |
+| ---------------------- | ------------------------------------------------------------------------------ |
+| `default/orders/data/` | files with rows: those of the table, and parts that wait for their commit       |
+| `.tidegate/keys/`      | keys of a source, for `deletes: close`; no reader of the table sees them        |
+| `.tidegate/runs/`      | runs that are at work, or were killed                                          |
+| `.tidegate/scopes/`    | copies of the scopes that targets declared                                     |
+
+Facts that shape this file
+ * A part lies in its table's folder from the beginning, under the name of its attempt: S3 has no rename. It belongs to
+   the table from the moment when a commit names it.
+ * A commit is made only if the table still stands where it was looked at. pyiceberg's own repetition lands a run twice.
+ * An error of a commit says nothing: it may be there. So every error leads to another look.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import time
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from tidegate.errors import LakeError, TidegateError
+from tidegate.interfaces.database import BatchSize
+from tidegate.interfaces.lake import KEYS, ROWS, Entries, EntryFacts, Lake, LakeTable, Layout, Part, PartWriter
+from tidegate.lakes._commits import Commit, facts_of_parts, history_of, live
+from tidegate.lakes._files import FileWriter, read_footer
+from tidegate.lakes._paths import scope_file
+from tidegate.lakes._resting import as_extracted, as_resting, original_name
+from tidegate.model.lake_versions import LakeHealth, LakeVersion
+from tidegate.model.names import TableName
+from tidegate.model.scope import Scope
+from tidegate.model.state import LakeEntry, LedgerEntry
+from tidegate.storage.local import LocalFolder
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+_RUNS, _KEYS = ".tidegate/runs", ".tidegate/keys"
+_TRIES = 20
+_LONGEST_NAME = 80
+_SMALL, _LARGE = 32 << 20, 128 << 20
+_ODD = re.compile(r"[^A-Za-z0-9._-]")
+"""Formats differ in how they escape these in the paths of files."""
+_DEFAULT_SCHEMA = "default"
+
+
+class Conflict(Exception):
+    """Somebody else committed since the table was looked at."""
+
+
+@dataclass(frozen=True)
+class Landing:
+    """What one commit is to change: files that come, and files that go."""
+
+    facts: Mapping[str, Any]
+    add: tuple[str, ...] = ()
+    """Names of files in the folder of the data."""
+    remove: tuple[str, ...] = ()
+    removes_all: bool = False
+    """Everything that is in the table goes."""
+
+
+class TableLake(Lake):
+    """Committed windows as commits of tables in a table format."""
+
+    storage: LocalFolder
+
+    @property
+    def place(self) -> str:
+        return str(self.storage.root)
+
+    # What a format adds
+
+    @abstractmethod
+    def commits(self, table: LakeTable) -> list[Commit]:
+        """Return the commits of the table, oldest first; none when there is no such table."""
+
+    @abstractmethod
+    def land(self, table: LakeTable, seen: Sequence[Commit], landing: Landing) -> None:
+        """Commit on top of what was seen. Raises Conflict if the table stands elsewhere by now."""
+
+    @abstractmethod
+    def file_schema(self, table: LakeTable, schema: pa.Schema) -> pa.Schema:
+        """Return the schema of a file with rows of these columns. The table gets columns that it lacks."""
+
+    @abstractmethod
+    def files_at(self, table: LakeTable, version: str | None = None) -> list[str]:
+        """Return the paths of the files that the table has now, or had at a version."""
+
+    @abstractmethod
+    def spark_schema(self, table: LakeTable) -> str:
+        """Return the columns of the table as Spark spells them."""
+
+    @abstractmethod
+    def taken_files(self, table: LakeTable, commit: Commit) -> set[str]:
+        """Return the files that a commit of somebody else took out of the table."""
+
+    # What is there
+
+    def entries(self, table: LakeTable, known: Mapping[str, LedgerEntry]) -> Entries:
+        commits = self.commits(table)
+        current = live(commits, table.layout)
+        lost = self._lost(table, commits)
+        found = {window: self._entry(table, commit, lost) for window, commit in current.items()}
+        news = [
+            (commit.facts["read_at"], commit.facts["scope"])
+            for window, commit in current.items()
+            if commit.facts["scope"] and (window not in known or known[window].etag != commit.version)
+        ]
+        # Older states of a whole table are its history, which `tidegate lake clean` shortens: none is superseded.
+        return Entries(found, scope=Scope.from_json(max(news)[1]) if news else None)
+
+    def entry(self, table: LakeTable, entry_id: str) -> LakeEntry:
+        commits = self.commits(table)
+        return self._entry(table, self._commit(table, entry_id, commits), self._lost(table, commits))
+
+    def _entry(self, table: LakeTable, commit: Commit, lost: Mapping[str, str]) -> LakeEntry:
+        broken = next((lost[name] for name in commit.files if name in lost), "")
+        broken = broken or self._damage(table, commit)
+        entry = commit.entry(self._id(table, commit.version), broken)
+        folder = f"{_KEYS}/{self.folder(table)}"
+        if entry.has_keys and not set(commit.keys) <= set(self.storage.names(folder)):
+            return Commit(commit.version, commit.at, commit.operation, {**commit.facts, "keys": ()}).entry(entry.id)
+        return entry
+
+    def _lost(self, table: LakeTable, commits: Sequence[Commit]) -> dict[str, str]:
+        """Return files whose rows somebody else took out of the table, each with the reason."""
+        return {
+            name: f"somebody took rows out of the table ({commit.operation}, version {commit.version})"
+            for commit in commits
+            if commit.takes_rows
+            for name in self.taken_files(table, commit)
+        }
+
+    def _damage(self, table: LakeTable, commit: Commit) -> str:
+        """Return what is wrong with the files of an entry, as far as their sizes tell; nothing when they are whole."""
+        for name, expected in zip(commit.files, commit.facts["sizes"], strict=True):
+            size = self.storage.etag(f"{self.folder(table)}/data/{name}").partition("-")[0]
+            if size != str(expected):
+                return f"{name} has {size} of {expected} bytes" if size else f"{name} is missing"
+        return ""
+
+    def _commit(self, table: LakeTable, entry_id: str, commits: Sequence[Commit]) -> Commit:
+        version = entry_id.rpartition("@")[2]
+        for commit in commits:
+            if commit.version == version and commit.window is not None:
+                return commit
+        raise LakeError(
+            f"{self.location(entry_id)} is no longer in the history of the table.",
+            "The target keeps what it had.",
+            "Run again: what is missing is extracted anew.",
+        )
+
+    def _id(self, table: LakeTable, version: str) -> str:
+        return f"{self.folder(table)}@{version}"
+
+    # Reading
+
+    def read(
+        self, table: LakeTable, entry_id: str, batch: BatchSize, columns: Sequence[str] | None = None, role: str = ROWS
+    ) -> Iterator[pa.RecordBatch]:
+        # A part that is not committed yet is known by its path.
+        if entry_id.endswith(".parquet"):
+            paths = [entry_id]
+        else:
+            commit = self._commit(table, entry_id, self.commits(table))
+            paths = self._paths(table, commit, role)
+        for path in paths:
+            yield from self.batches(path, batch, columns)
+
+    def _paths(self, table: LakeTable, commit: Commit, role: str) -> list[str]:
+        if role == KEYS:
+            return [f"{_KEYS}/{self.folder(table)}/{name}" for name in commit.keys]
+        return [f"{self.folder(table)}/data/{name}" for name in commit.files]
+
+    def read_log(self, table: LakeTable, columns: Sequence[str], batch: BatchSize) -> Iterator[pa.RecordBatch]:
+        for commit in live(self.commits(table), table.layout).values():
+            for path in self._paths(table, commit, ROWS):
+                for rows in self.batches(path, batch, columns):
+                    yield rows.select(list(columns))
+
+    def history(self, table: LakeTable) -> list[LakeVersion]:
+        return history_of(self.commits(table))
+
+    def health(self, table: LakeTable) -> LakeHealth:
+        commits = self.commits(table)
+        sizes = [os.stat(path).st_size for path in self.files_at(table)] if commits else []
+        windows = len(live(commits, table.layout)) if table.layout is Layout.VALUES else 1
+        return LakeHealth(
+            versions=len(commits),
+            files=len(sizes),
+            bytes=sum(sizes),
+            small_files=sum(size < _SMALL for size in sizes),
+            after_compaction=min(len(sizes), max(windows, -(-sum(sizes) // _LARGE))),
+            foreign=tuple(commit.version for commit in commits if commit.takes_rows),
+        )
+
+    def entries_at(self, table: LakeTable, version: str) -> Mapping[str, LakeEntry]:
+        commits = self.commits(table)
+        last = next(number for number, commit in enumerate(commits) if commit.version == version)
+        then = live(commits[: last + 1], table.layout)
+        # What others took out of the table since is still there for those who read an older state.
+        return {window: self._entry(table, commit, {}) for window, commit in then.items()}
+
+    def dataframe(self, spark: SparkSession, table: LakeTable) -> DataFrame:
+        return self.dataframe_at(spark, table, None, None)
+
+    def dataframe_at(self, spark: SparkSession, table: LakeTable, version: str | None, after: str | None) -> DataFrame:
+        if not self.commits(table):
+            raise LakeError(f"The lake {self.place} holds nothing of {table.name}.", "", "Run `tidegate run` first.")
+        before = set(self.files_at(table, after)) if after is not None else set()
+        files = [file for file in self.files_at(table, version) if file not in before]
+        reader = spark.read.schema(self.spark_schema(table))
+        return reader.parquet(*files) if files else spark.createDataFrame([], self.spark_schema(table))
+
+    def batches(self, path: str, batch: BatchSize, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a file as they were extracted, within both bounds."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        try:
+            with self.storage.input(path) as opened, pq.ParquetFile(opened, page_checksum_verification=True) as file:
+                fields = file.schema_arrow
+                wanted = None
+                if columns is not None:
+                    wanted = [field.name for field in fields if original_name(field) in columns]
+                for number in range(file.num_row_groups):
+                    group = file.metadata.row_group(number)
+                    fitting = batch.bytes * group.num_rows // max(group.total_byte_size, 1)
+                    size = max(1, min(batch.rows, fitting))
+                    for rows in file.iter_batches(size, row_groups=[number], columns=wanted):
+                        yield as_extracted(rows, fields)
+        except (pa.ArrowException, OSError) as problem:
+            raise LakeError(
+                f"{self.storage.full_path(path)} cannot be read: {_first_line(problem)}.",
+                "The target keeps what it had.",
+                "Run with `--reload` for this table: it is extracted anew.",
+            ) from None
+
+    # Writing
+
+    def begin(self, run: str) -> None:
+        self.storage.make_folder(f"{_RUNS}/{run}")
+
+    def end(self, run: str) -> None:
+        for folder in {*self._table_folders(""), *self._table_folders(_KEYS)}:
+            self._sweep(folder, run)
+        self.storage.delete_folder(f"{_RUNS}/{run}")
+
+    def _table_folders(self, below: str) -> Iterator[str]:
+        for schema in self.storage.names(below):
+            if not schema.startswith("."):
+                yield from (f"{schema}/{name}" for name in self.storage.names(f"{below}/{schema}" if below else schema))
+
+    def _sweep(self, folder: str, run: str) -> None:
+        """Delete the parts of a run that no commit names."""
+        places = [f"{folder}/data", f"{_KEYS}/{folder}"]
+        parts = [f"{place}/{name}" for place in places for name in self.storage.names(place)]
+        parts = [path for path in parts if path.rpartition("/")[2].startswith(f"{run}.")]
+        named = self.named_files(folder) if parts else set()
+        for path in parts:
+            if path.rpartition("/")[2] not in named:
+                self.storage.discard(path)
+
+    @abstractmethod
+    def named_files(self, folder: str) -> set[str]:
+        """Return the names of all files that a commit of the table in this folder names, also in its history."""
+
+    def leftovers(self, older_than_seconds: float) -> list[str]:
+        folders = self.storage.folders_older_than(_RUNS, older_than_seconds)
+        return [folder.rpartition("/")[2] for folder in folders]
+
+    def writer(self, table: LakeTable, run: str, name: str, schema: pa.Schema, role: str = ROWS) -> PartWriter:
+        file = f"{run}.{_ODD.sub('_', name)}.parquet"
+        if role == KEYS:
+            path, resting = f"{_KEYS}/{self.folder(table)}/{file}", schema
+        else:
+            path, resting = f"{self.folder(table)}/data/{file}", self.file_schema(table, schema)
+        return _PartFile(table, role, FileWriter(self.storage, path, resting), resting)
+
+    def commit(
+        self,
+        table: LakeTable,
+        window: str,
+        parts: Sequence[Part],
+        replaces: str = "",
+        facts: EntryFacts | None = None,
+    ) -> tuple[LakeEntry, bool]:
+        names = {role: [_name(part.id) for part in parts if part.role == role] for role in (ROWS, KEYS)}
+        unknown: Exception | None = None
+        for attempt in range(_TRIES):
+            commits = self.commits(table)
+            done = next((commit for commit in commits if names[ROWS] == list(commit.facts.get("parts", ()))), None)
+            if done is not None:
+                return self._entry(table, done, {}), True
+            told = self._facts(table, names, parts, replaces, commits, facts)
+            current = live(commits, table.layout)
+            there = next(iter(current.values()), None) if table.layout is Layout.WHOLE else current.get(window)
+            if there is not None and self._stays(table, commits, there, replaces, told):
+                for part in parts:
+                    self.storage.discard(part.id)
+                return self._entry(table, there, self._lost(table, commits)), False
+            removed = there.files if there is not None else ()
+            try:
+                self.land(table, commits, Landing(told, tuple(told["files"]), removed, table.layout is Layout.WHOLE))
+                unknown = None
+            except Conflict:
+                unknown = None
+            except TidegateError:
+                raise
+            except Exception as problem:
+                if unknown is not None and attempt > 2:
+                    break
+                unknown = problem
+            time.sleep(0.01 * attempt)
+        raise LakeError(
+            f"The commit of {table.name} {window} to the lake {self.place} "
+            + (f"has no answer: {_first_line(unknown)}." if unknown else "met another writer each time."),
+            "What the table had before stands, and nothing is committed twice: the next run looks first.",
+            "Run again when the catalog answers and other writers are done.",
+        )
+
+    def _facts(
+        self,
+        table: LakeTable,
+        names: Mapping[str, list[str]],
+        parts: Sequence[Part],
+        replaces: str,
+        commits: Sequence[Commit],
+        facts: EntryFacts | None,
+    ) -> dict[str, Any]:
+        """Return the facts that the commit of these parts carries. A part without rows is no file of the table."""
+        rows = [part for part in parts if part.role == ROWS]
+        if facts is not None:
+            told = {**asdict(facts), "token": facts.token.to_dict()}
+        else:
+            told = facts_of_parts([read_footer(self.storage, part.id) for part in rows])
+        return {
+            **told,
+            "parts": names[ROWS],
+            "files": [_name(part.id) for part in rows if part.rows],
+            "sizes": [part.bytes for part in rows if part.rows],
+            "keys": names[KEYS],
+            "replaces": replaces,
+            "previous": commits[-1].version if commits else "",
+        }
+
+    def _stays(
+        self,
+        table: LakeTable,
+        commits: Sequence[Commit],
+        there: Commit,
+        replaces: str,
+        facts: Mapping[str, Any],
+    ) -> bool:
+        """Return whether the entry that is there was committed by somebody else since planning, from newer rows."""
+        if there.version == replaces or self._entry(table, there, self._lost(table, commits)).broken:
+            return False
+        if table.layout is Layout.WHOLE:
+            return bool(there.facts["read_at"] > facts["read_at"])
+        return bool(there.facts["read_at"] >= facts["read_at"])
+
+    def drop(self, table: LakeTable, window: str) -> None:
+        for _ in range(_TRIES):
+            commits = self.commits(table)
+            there = live(commits, table.layout).get(window)
+            if there is None:
+                return None
+            try:
+                return self.land(table, commits, Landing({"dropped": [window]}, remove=there.files))
+            except Conflict:
+                continue
+        raise LakeError(f"{table.name} {window} could not be dropped: other writers were faster.", "It stays.", "")
+
+    def drop_superseded(self, table: LakeTable, ids: Sequence[str]) -> None:
+        """Do nothing: older states of a table are its history, and `entries` calls none of them superseded."""
+
+    # The scope
+
+    def save_scope(self, table: LakeTable, target: str, scope: Scope) -> None:
+        self.storage.write_text(scope_file(str(table.name), target), scope.to_json())
+
+    def saved_scope(self, table: LakeTable, target: str) -> Scope | None:
+        try:
+            return Scope.from_json(self.storage.read_text(scope_file(str(table.name), target)))
+        except (ValueError, KeyError, TypeError):  # a copy that was cut is as good as lost
+            return None
+
+    # Where things are
+
+    def folder(self, table: LakeTable) -> str:
+        """Return the folder of a table, relative to the lake."""
+        schema, name = self.names(table.name)
+        return f"{schema}/{name}"
+
+    @staticmethod
+    def names(name: TableName) -> tuple[str, str]:
+        """Return the namespace and the name of a table in the format."""
+        return _plain(name.schema or _DEFAULT_SCHEMA), _plain(name.name)
+
+
+@dataclass(frozen=True)
+class _PartFile(PartWriter):
+    table: LakeTable
+    role: str
+    file: FileWriter
+    schema: pa.Schema
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        self.file.write(as_resting(batch, self.schema))
+
+    def close(self, facts: EntryFacts) -> Part:
+        footer = {**asdict(facts), "token": facts.token.to_dict()}
+        footer["value"] = footer.pop("window")
+        size = self.file.close({"table": str(self.table.name), "column": self.table.column, **footer})
+        return Part(self.file.path, self.role, facts.rows, size)
+
+    def abandon(self) -> None:
+        self.file.abandon()
+
+
+def _plain(name: str) -> str:
+    """Return a name of ordinary characters. One that had others, or that is long, gets a hash behind it."""
+    plain = _ODD.sub("_", name[:_LONGEST_NAME])
+    if plain == name and not name.startswith((".", "_")):
+        return name
+    return f"{plain.lstrip('._')}-{hashlib.sha256(name.encode()).hexdigest()[:12]}"
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def _first_line(problem: BaseException | None) -> str:
+    return str(problem).strip().split("\n")[0].rstrip(".") or type(problem).__name__

@@ -1,0 +1,118 @@
+"""Snapshots of an Iceberg table, through pyiceberg: how one is committed, and which files it has.
+
+Facts that shape this file
+ * pyiceberg repeats a refused commit by itself, and lands a run twice: so its repetition is off, for this handle only.
+ * `parquet_file_to_data_file` reads the footer: counts, bounds, and the partition value, of which a file has one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from tidegate.errors import LakeError
+from tidegate.lakes._commits import PREFIX, as_properties
+from tidegate.lakes._tables import Conflict, Landing
+from tidegate.lakes.iceberg.catalog import local_path
+
+if TYPE_CHECKING:
+    from pyiceberg.manifest import DataFile
+    from pyiceberg.table import Table
+
+LAST = f"{PREFIX}last"
+"""The property that names the newest commit of ours: some catalogs show no history."""
+_ONCE = {"commit.retry.num-retries": "0"}
+
+
+def land(table: Table, seen: str | None, landing: Landing, properties: Mapping[str, str]) -> None:
+    """Commit on top of the snapshot that was seen. Raises Conflict where the table stands elsewhere."""
+    from pyiceberg.exceptions import CommitFailedException, ValidationException
+
+    current = table.metadata.current_snapshot_id
+    if (str(current) if current is not None else None) != seen:
+        raise Conflict
+    own = {**table.metadata.properties, **_ONCE}
+    table.metadata = table.metadata.model_copy(update={"properties": own})
+    added = [_data_file(table, name) for name in landing.add]
+    leaving = list(_leaving(table, landing, added))
+    try:
+        with table.transaction() as transaction:
+            update = transaction.update_snapshot(snapshot_properties=as_properties(landing.facts))
+            with update.overwrite() if leaving else update.merge_append() as snapshot:
+                for file in leaving:
+                    snapshot.delete_data_file(file)
+                for file in added:
+                    snapshot.append_data_file(file)
+            last = f"{landing.facts.get('run', '')}@{snapshot.snapshot_id}"
+            transaction.set_properties({**properties, LAST: last})
+    except (CommitFailedException, ValidationException):
+        raise Conflict from None
+
+
+def _data_file(table: Table, name: str) -> DataFile:
+    from pyiceberg.io.pyarrow import parquet_file_to_data_file
+
+    path = f"{table.location()}/data/{name}"
+    try:
+        return parquet_file_to_data_file(table.io, table.metadata, path)
+    except ValueError as problem:
+        if "more than one partition value" not in str(problem):
+            raise
+        raise LakeError(
+            f"{name} holds more than one value of the partition column: the source takes different spellings for one.",
+            "Nothing was committed.",
+            "Use the lake `parquet` for this table, or another partition column.",
+        ) from None
+
+
+def _leaving(table: Table, landing: Landing, added: list[DataFile]) -> Iterator[DataFile]:
+    """Yield the files of the table that the commit replaces: by name, and of a partition whatever lies in it."""
+    if table.metadata.current_snapshot_id is None:
+        return
+    partitions = {file.partition for file in added if len(file.partition)}
+    if not (landing.remove or landing.removes_all or partitions):
+        return
+    for task in table.scan().plan_files():
+        name = task.file.file_path.rpartition("/")[2]
+        if landing.removes_all or name in landing.remove or task.file.partition in partitions:
+            yield task.file
+
+
+def all_files(table: Table) -> set[str]:
+    """Return the names of all files that any snapshot of the table has."""
+    return {
+        entry.data_file.file_path.rpartition("/")[2]
+        for snapshot in table.metadata.snapshots
+        for manifest in snapshot.manifests(table.io)
+        for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=False)
+    }
+
+
+def taken_files(table: Table, version: int) -> set[str]:
+    """Return the names of the files that left the table with this snapshot."""
+    from pyiceberg.manifest import ManifestEntryStatus
+
+    snapshot = table.snapshot_by_id(version)
+    if snapshot is None:
+        return set()
+    return {
+        entry.data_file.file_path.rpartition("/")[2]
+        for manifest in snapshot.manifests(table.io)
+        if manifest.added_snapshot_id == version
+        for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=False)
+        if entry.status == ManifestEntryStatus.DELETED
+    }
+
+
+def files_at(table: Table, version: int | None) -> list[str]:
+    """Return the paths of the files of the table at a snapshot. Raises LakeError where readers must apply deletes."""
+    if table.metadata.current_snapshot_id is None:
+        return []
+    tasks = list(table.scan(snapshot_id=version).plan_files())
+    if any(task.delete_files for task in tasks):
+        raise LakeError(
+            f"Somebody deleted rows of {'.'.join(table.name())} without rewriting its files.",
+            "Nothing was changed.",
+            "Read it through Spark's Iceberg catalog, or compact it there: `CALL system.rewrite_data_files`.",
+        )
+    return [local_path(task.file.file_path) for task in tasks]

@@ -1,0 +1,202 @@
+"""Merge a window of changes by its key: the cost follows the change, not the table.
+
+The keys of the window are staged, and only rows of these keys are read from the target and compared by our own hashes.
+Rows that differ are staged and written in one transaction. Inside of it all rows of these keys are read back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from tidegate.errors import NotNative, Transient, ValueProblem
+from tidegate.interfaces.database import ReadRequest, Session
+from tidegate.interfaces.load import (
+    Batches,
+    Incoming,
+    Loaded,
+    ReceiptOf,
+    acquire_fence,
+    proof_failed,
+    proved_columns,
+    with_entry,
+)
+from tidegate.loads._difference import RowDifference, difference_of
+from tidegate.loads._merge_writes import Change, MergeTask
+from tidegate.loads._window_rows import WindowRules, chosen_rows, late_rows
+from tidegate.model.receipt import Receipt
+from tidegate.sql.contents import count_rows
+from tidegate.sql.staged import key_is_staged
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, kw_only=True)
+class WindowTask(MergeTask):
+    """A window of changes. `deletes`: rows leave the target whose key the source no longer has."""
+
+    rules: WindowRules
+    updates: bool = True
+    """Rows whose key is there are changed. Otherwise they stay as they are."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of a window, one of each key, and how many others were left out."""
+
+    batches: Batches
+    count: int
+    repeated: int = 0
+
+
+def merge_window(session: Session, incoming: Incoming, receipt_of: ReceiptOf) -> Loaded:
+    """Make the target hold every row of the window, prove it and record it."""
+    task: WindowTask = incoming.task
+    before = incoming.ledger.newest()
+    with ExitStack() as stages:
+        request = _rows_of_keys(session, task, incoming.batches, stages)
+        rows, found = _compared(session, task, request, Rows(incoming.batches, task.entry.rows), stages)
+        if found.duplicates[0]:
+            chosen = chosen_rows(task, task.rules, task.keys, incoming.batches)
+            rows, found = _compared(session, task, request, _selected(task, incoming.batches, chosen), stages)
+        for side, nulls, twice in zip(("source", "target"), found.without_key, found.duplicates, strict=True):
+            _require_keys(task, side, nulls, twice)
+        expected, late = _expected(task, found, rows), _late(task, found, rows)
+        meant = _meant(session, incoming, found, stages)
+        change = Change(session, task, meant, rows.batches, stages)
+        with session.transaction():
+            fenced = acquire_fence(session, task, incoming.ledger)
+            if isinstance(fenced, Loaded):
+                return fenced
+            if incoming.ledger.newest() != before:
+                raise _moved(task)
+            inserted, updated, deleted = change.apply()
+            left = receipt_of(request)
+            if not left.same_as(expected):
+                raise proof_failed(task, f"expected {expected}, read back {left}")
+            target_rows = _target_rows(task, session, inserted - deleted)
+            incoming.ledger.record(with_entry(fenced, target_rows=target_rows).entry)
+    counts = {"inserted": inserted, "updated": updated, "deleted": deleted, "late": late, "duplicates": rows.repeated}
+    if not inserted + updated + deleted:
+        return Loaded("equal already", counts=counts)
+    always = ("inserted", "updated", "deleted") if task.updates else ("inserted",)
+    words = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count or name in always)
+    warned = late and task.rules.late == "report"
+    warning = (
+        f"{late:,} late: the cursor of so many rows lies below the watermark that was reached before" if warned else ""
+    )
+    return Loaded("loaded", inserted + updated, words, counts, warning)
+
+
+def _rows_of_keys(session: Session, task: WindowTask, batches: Batches, stages: ExitStack) -> ReadRequest:
+    """Return the request of the rows of the window's keys alone. An empty target is read as it is."""
+    if task.rules.target_rows == 0:
+        return task.request
+    keys = (batch.select(list(task.keys)) for batch in batches())
+    stage = stages.enter_context(session.staging_table(task.request.table, task.key_columns, keys))
+    return replace(task.request, rows=key_is_staged(stage, task.key_columns))
+
+
+def _compared(
+    session: Session, task: WindowTask, request: ReadRequest, rows: Rows, stages: ExitStack
+) -> tuple[Rows, RowDifference]:
+    """Return what differs. A column with a value that the source's cannot have is read as text: then no row equals one
+    of the source, and all are written again."""
+    from tidegate.hashing.arrow import arrow_schema
+
+    while True:
+        schema, target = arrow_schema(task.key_columns, request.text_columns), partial(session.read, request)
+        try:
+            new = proved_columns(task, rows.batches)
+            found = difference_of(new, target, schema, task.keys, rows.count, rows.count)
+        except NotNative as met:
+            if met.column in (*task.keys, *request.text_columns):
+                raise
+            request = request.with_text((met.column,))
+            continue
+        stages.enter_context(found.removed)
+        return rows, found
+
+
+def _selected(task: WindowTask, batches: Batches, chosen: object) -> Rows:
+    import numpy as np
+
+    from tidegate.hashing.differences import select_rows
+
+    mask, names = np.asarray(chosen, bool), [column.name for column in task.written_columns]
+    return Rows(lambda: select_rows(batches(), mask, names), int(mask.sum()), int((~mask).sum()))
+
+
+def _expected(task: WindowTask, found: RowDifference, rows: Rows) -> Receipt:
+    """Return the receipt of the rows of the window's keys after the load."""
+    if task.updates:
+        return found.new
+    from tidegate.hashing.differences import select_rows
+    from tidegate.hashing.rows import receipt_of
+
+    names = [column.name for column in task.request.columns]
+    return found.old + receipt_of(select_rows(rows.batches(), found.inserted, names))
+
+
+def _late(task: WindowTask, found: RowDifference, rows: Rows) -> int:
+    """Return how many of the rows that are written lie below the watermark that was reached before."""
+    written = found.inserted | found.changed if task.updates else found.inserted
+    late = late_rows(task, task.rules, rows.batches) if written.any() else None
+    return 0 if late is None else int((late & written).sum())
+
+
+def _meant(session: Session, incoming: Incoming, found: RowDifference, stages: ExitStack) -> RowDifference:
+    """Return what is to be written: of an append only new rows, and of a key comparison the keys that left, too."""
+    import numpy as np
+
+    task: WindowTask = incoming.task
+    changed = found.changed if task.updates else np.zeros(len(found.changed), bool)
+    if not task.deletes or incoming.keys is None:
+        return RowDifference(found.inserted, changed, found.removed)
+    left = _keys_that_left(session, task, incoming.keys)
+    stages.enter_context(left.removed)
+    return RowDifference(found.inserted, changed, left.removed, removed_receipt=left.removed_receipt)
+
+
+def _keys_that_left(session: Session, task: WindowTask, source_keys: Batches) -> RowDifference:
+    """Return the keys of the target that the source did not have when the window was read."""
+    from tidegate.hashing.arrow import arrow_schema
+
+    request = task.request.only(task.keys)
+    schema = arrow_schema(request.columns, request.text_columns)
+
+    def keys() -> Iterator[pa.RecordBatch]:
+        return (batch.select(list(task.keys)) for batch in source_keys())
+
+    count = sum(batch.num_rows for batch in keys())
+    most_rows = max(count, task.rules.target_rows or count)
+    return difference_of(keys, partial(session.read, request), schema, task.keys, count, most_rows)
+
+
+def _target_rows(task: WindowTask, session: Session, more: int) -> int:
+    """Return how many rows the target has after the load. It is counted where planning could not know."""
+    if task.rules.target_rows is not None:
+        return task.rules.target_rows + more
+    return int(str(session.query(count_rows(task.request.table))[0][0]))
+
+
+def _require_keys(task: WindowTask, side: str, without: list[str], twice: list[str]) -> None:
+    for examples, what in ((without, "has no value"), (twice, "is not unique")):
+        if examples:
+            raise ValueProblem(
+                f"{task.table}: the key ({', '.join(task.keys)}) {what} in the {side}: {'; '.join(examples)}.",
+                "Nothing was loaded; the target keeps what it had.",
+                "Name other `keys`, or correct these rows.",
+            )
+
+
+def _moved(task: WindowTask) -> Transient:
+    return Transient(
+        f"{task.table}: another load came between reading the target and writing to it.",
+        "This one was rolled back.",
+        "Run again: it completes what is missing.",
+    )

@@ -1,0 +1,2 @@
+ALTER TABLE `sales`.`odd "orders" ``of`` [x] {y} 100%` ADD PARTITION (PARTITION `p20240301` VALUES LESS THAN (20240401));
+ALTER TABLE `sales`.`odd "orders" ``of`` [x] {y} 100%` ADD PARTITION (PARTITION `p20240131` VALUES IN (20240131));

@@ -1,0 +1,2 @@
+ALTER TABLE `sales`.`odd "orders" ``of`` [x] {y} 100%` ADD PARTITION (PARTITION `p2024_01_01` VALUES LESS THAN (TO_DAYS('2024-02-01')));
+ALTER TABLE `sales`.`odd "orders" ``of`` [x] {y} 100%` ADD PARTITION (PARTITION `p2024_01_01` VALUES LESS THAN (YEAR('2024-02-01')));

@@ -1,0 +1,1 @@
+ALTER TABLE `sales`.`odd "orders"_STAGE_1` FORCE;

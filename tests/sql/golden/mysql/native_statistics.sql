@@ -1,0 +1,1 @@
+ANALYZE TABLE `sales`.`odd "orders"_STAGE_1`;

@@ -1,0 +1,4 @@
+SELECT count(*) FROM `odd schema`.`snap's` WHERE (`customer_filter` = 'it''s' AND CAST(CONVERT(`customer_filter` USING utf8mb4) AS BINARY) = CAST('it''s' AS BINARY)) AND batch_id = '0b5e36e0-4f4b-4c2f-8a6d-0c2f4f0f0d57';
+UPDATE `odd schema`.`snap's` SET parquet_archive_id = 3 WHERE (`customer_filter` = 'it''s' AND CAST(CONVERT(`customer_filter` USING utf8mb4) AS BINARY) = CAST('it''s' AS BINARY)) AND batch_id = '0b5e36e0-4f4b-4c2f-8a6d-0c2f4f0f0d57';
+UPDATE `odd schema`.`snap's` SET parquet_archive_id = NULL WHERE (`customer_filter` = 'it''s' AND CAST(CONVERT(`customer_filter` USING utf8mb4) AS BINARY) = CAST('it''s' AS BINARY)) AND batch_id = '0b5e36e0-4f4b-4c2f-8a6d-0c2f4f0f0d57';
+DELETE FROM `odd schema`.`snap's` WHERE (`customer_filter` = 'it''s' AND CAST(CONVERT(`customer_filter` USING utf8mb4) AS BINARY) = CAST('it''s' AS BINARY)) AND batch_id = '0b5e36e0-4f4b-4c2f-8a6d-0c2f4f0f0d57';

@@ -1,0 +1,11 @@
+SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA NOT IN ('information_schema', 'performance_schema', 'mysql', 'sys');
+START TRANSACTION;
+SELECT GET_LOCK('tidegate 45310348fa9f6a1476f186b51c97d2a743ae4e01', 300);
+SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA NOT IN ('information_schema', 'performance_schema', 'mysql', 'sys');
+CREATE TABLE `none`.`tidegate_snapshot_versions` (`component` varchar(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_bin NOT NULL, `version` int NOT NULL, `at` varchar(40) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_bin NOT NULL, PRIMARY KEY (`component`, `version`)) ENGINE = InnoDB;
+SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA NOT IN ('information_schema', 'performance_schema', 'mysql', 'sys');
+CREATE INDEX `ix` ON `odd schema`.`snap's` (`a`);
+SELECT DATE_FORMAT(UTC_TIMESTAMP(6), '%Y-%m-%dT%H:%i:%s.%f+00:00');
+INSERT INTO `none`.`tidegate_snapshot_versions` (component, version, at) VALUES ('it''s', 1, 'now');
+COMMIT;
+SELECT RELEASE_LOCK('tidegate 45310348fa9f6a1476f186b51c97d2a743ae4e01');

@@ -1,0 +1,3 @@
+SELECT CASE WHEN EXISTS (SELECT 1 FROM "sales"."p20240131") THEN 1 ELSE 0 END;
+SELECT CASE WHEN EXISTS (SELECT 1 FROM "sales"."p20240131" WHERE "cobid" IS NULL OR NOT ("cobid" = CAST('20240131' AS integer))) THEN 1 ELSE 0 END;
+INSERT INTO "sales"."odd ""orders""_STAGE_1" ("cobid") SELECT "cobid" FROM "sales"."p20240131" WHERE "cobid" IS NULL OR NOT ("cobid" = CAST('20240131' AS integer));

@@ -1,0 +1,1 @@
+REINDEX TABLE "sales"."odd ""orders""_STAGE_1";

@@ -1,0 +1,1 @@
+ANALYZE "sales"."odd ""orders""_STAGE_1";

@@ -1,0 +1,12 @@
+BEGIN;
+LOCK TABLE ONLY "sales"."odd ""orders"" `of` [x] {y} 100%" IN SHARE MODE;
+LOCK TABLE ONLY "sales"."p20240131" IN SHARE MODE;
+SET LOCAL lock_timeout = 1000;
+LOCK TABLE ONLY "sales"."odd ""orders"" `of` [x] {y} 100%" IN ACCESS EXCLUSIVE MODE;
+SELECT pg_get_expr(c.relpartbound, c.oid) FROM pg_class AS c WHERE c.oid = '"sales"."p20240131"'::regclass;
+ALTER TABLE "sales"."odd ""orders"" `of` [x] {y} 100%" DETACH PARTITION "sales"."p20240131";
+ALTER TABLE "sales"."p20240131" RENAME TO "odd_OLD_1";
+ALTER TABLE "sales"."odd ""orders""_STAGE_1" RENAME TO "p20240131";
+ALTER TABLE "sales"."odd ""orders"" `of` [x] {y} 100%" ATTACH PARTITION "sales"."p20240131" FOR VALUES FROM (1) TO (2);
+ALTER TABLE "sales"."p20240131" DROP CONSTRAINT IF EXISTS "tidegate_bounds";
+COMMIT;

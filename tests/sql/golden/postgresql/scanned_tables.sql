@@ -1,0 +1,3 @@
+RESET search_path;
+EXPLAIN (FORMAT JSON) SELECT * FROM t;
+SET search_path = '';

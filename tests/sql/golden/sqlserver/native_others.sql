@@ -1,0 +1,3 @@
+SELECT CASE WHEN EXISTS (SELECT 1 FROM (SELECT * FROM [sales]."odd ""orders"" `of` [x] {y} 100%" WHERE $PARTITION.[pf]([cobid]) = 2) AS part) THEN 1 ELSE 0 END;
+SELECT CASE WHEN EXISTS (SELECT 1 FROM (SELECT * FROM [sales]."odd ""orders"" `of` [x] {y} 100%" WHERE $PARTITION.[pf]([cobid]) = 2) AS part WHERE [cobid] IS NULL OR NOT ([cobid] = CONVERT(int, N'20240131'))) THEN 1 ELSE 0 END;
+INSERT INTO [sales].[odd "orders"_STAGE_1] ([cobid]) SELECT [cobid] FROM (SELECT * FROM [sales]."odd ""orders"" `of` [x] {y} 100%" WHERE $PARTITION.[pf]([cobid]) = 2) AS part WHERE [cobid] IS NULL OR NOT ([cobid] = CONVERT(int, N'20240131'));

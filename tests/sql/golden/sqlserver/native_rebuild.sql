@@ -1,0 +1,1 @@
+ALTER INDEX ALL ON [sales].[odd "orders"_STAGE_1] REBUILD;

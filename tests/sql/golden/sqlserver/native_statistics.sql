@@ -1,0 +1,1 @@
+UPDATE STATISTICS [sales].[odd "orders"_STAGE_1];

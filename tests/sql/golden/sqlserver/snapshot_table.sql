@@ -1,0 +1,4 @@
+IF SCHEMA_ID(N'odd schema') IS NULL EXEC(N'CREATE SCHEMA [odd schema]');
+CREATE TABLE [odd schema].[snap's] ([record_uuid] uniqueidentifier NOT NULL, [row_hash] nvarchar(128) COLLATE Latin1_General_100_BIN2 NOT NULL, [AAG ORDER NUMBER] nvarchar(510) COLLATE Latin1_General_100_BIN2 NOT NULL, "line]""`" nvarchar(510) COLLATE Latin1_General_100_BIN2 NOT NULL, [CUSTOMER NAME] nvarchar(510) COLLATE Latin1_General_100_BIN2 NULL, [snapshot_date] datetime2(6) NOT NULL, [customer_filter] nvarchar(510) COLLATE Latin1_General_100_BIN2 NOT NULL, [batch_id] uniqueidentifier NULL, [parquet_archive_id] bigint NULL, [key_hash] varbinary(32) NULL, PRIMARY KEY CLUSTERED ([record_uuid]));
+CREATE INDEX [ix_snap's_key] ON [odd schema].[snap's] ([batch_id], [key_hash]);
+CREATE INDEX [ix_snap's_date] ON [odd schema].[snap's] ([customer_filter], [snapshot_date]);

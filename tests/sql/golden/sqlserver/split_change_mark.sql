@@ -1,0 +1,1 @@
+SELECT CONVERT(nvarchar(50), SUM(CONVERT(bigint, BINARY_CHECKSUM([cobid], [it's a "note"])))), COUNT_BIG(*) FROM [sales]."odd ""orders"" `of` [x] {y} 100%" WHERE [cobid] = CONVERT(int, N'20240131');

@@ -1,0 +1,5 @@
+SELECT CONVERT(nvarchar(4000), [code]) COLLATE Latin1_General_100_BIN2 FROM [sales]."odd ""orders"" `of` [x] {y} 100%" WHERE ([cobid] = CONVERT(int, N'20240131')) AND [code] IS NOT NULL ORDER BY [code] OFFSET 300000 ROWS FETCH NEXT 1 ROWS ONLY;
+SELECT CONVERT(nvarchar(4000), [code]) COLLATE Latin1_General_100_BIN2 FROM [sales]."odd ""orders"" `of` [x] {y} 100%" WHERE ([cobid] = CONVERT(int, N'20240131')) AND [code] > CONVERT(nvarchar(40), N'7') ORDER BY [code] OFFSET 299999 ROWS FETCH NEXT 1 ROWS ONLY;
+SELECT [cobid], [code] FROM [sales]."odd ""orders"" `of` [x] {y} 100%" WHERE ([cobid] = CONVERT(int, N'20240131')) AND [code] < CONVERT(nvarchar(40), N'7');
+SELECT [cobid], [code] FROM [sales]."odd ""orders"" `of` [x] {y} 100%" WHERE ([cobid] = CONVERT(int, N'20240131')) AND [code] >= CONVERT(nvarchar(40), N'7') AND [code] < CONVERT(nvarchar(40), N'7');
+SELECT [cobid], [code] FROM [sales]."odd ""orders"" `of` [x] {y} 100%" WHERE ([cobid] = CONVERT(int, N'20240131')) AND [code] >= CONVERT(nvarchar(40), N'7');

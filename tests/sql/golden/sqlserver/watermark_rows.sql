@@ -1,0 +1,18 @@
+SELECT COUNT_BIG(*) FROM [sales]."odd ""orders"" `of` [x] {y} 100%" WHERE [a] >= CONVERT(datetime2(6), N'2024-01-31 12:00:00.125', 121) AND [a] <= CONVERT(datetime2(6), N'2024-01-31 12:00:00.125', 121);
+SELECT COUNT_BIG(*) FROM [sales]."odd ""orders"" `of` [x] {y} 100%" WHERE ([a] >= CONVERT(datetime2(6), N'2024-01-31 12:00:00.125', 121) OR ([a] IS NULL));
+SELECT COUNT_BIG(*) FROM [sales]."odd ""orders"" `of` [x] {y} 100%" WHERE [a] IS NOT NULL;
+SELECT COUNT_BIG(*) FROM [sales]."odd ""orders"" `of` [x] {y} 100%" WHERE [a] > CONVERT(datetime2(6), N'2024-01-31 12:00:00.125', 121);
+SELECT COUNT_BIG(*) FROM [sales]."odd ""orders"" `of` [x] {y} 100%" WHERE [a] IS NULL;
+SELECT CONVERT(nvarchar(50), [cobid]), CONVERT(nvarchar(4000), [it's a "note"]) COLLATE Latin1_General_100_BIN2 FROM [sales]."odd ""orders"" `of` [x] {y} 100%" WHERE [a] IS NULL ORDER BY [cobid] OFFSET 0 ROWS FETCH NEXT 5 ROWS ONLY;
+SELECT COUNT_BIG(*) FROM [sales]."odd ""orders"" `of` [x] {y} 100%" WHERE ([a] >= CONVERT(datetime2(6), N'2024-01-31 12:00:00.125', 121) OR ([a] IS NULL AND [b] >= CONVERT(datetime2(6), N'2024-01-31 12:00:00.125', 121))) AND ([a] <= CONVERT(datetime2(6), N'2024-01-31 12:00:00.125', 121) OR ([a] IS NULL AND [b] <= CONVERT(datetime2(6), N'2024-01-31 12:00:00.125', 121)));
+SELECT COUNT_BIG(*) FROM [sales]."odd ""orders"" `of` [x] {y} 100%" WHERE (([a] >= CONVERT(datetime2(6), N'2024-01-31 12:00:00.125', 121) OR ([a] IS NULL AND [b] >= CONVERT(datetime2(6), N'2024-01-31 12:00:00.125', 121))) OR ([a] IS NULL AND [b] IS NULL));
+SELECT COUNT_BIG(*) FROM [sales]."odd ""orders"" `of` [x] {y} 100%" WHERE ([a] IS NOT NULL OR [b] IS NOT NULL);
+SELECT COUNT_BIG(*) FROM [sales]."odd ""orders"" `of` [x] {y} 100%" WHERE ([a] > CONVERT(datetime2(6), N'2024-01-31 12:00:00.125', 121) OR ([a] IS NULL AND [b] > CONVERT(datetime2(6), N'2024-01-31 12:00:00.125', 121)));
+SELECT COUNT_BIG(*) FROM [sales]."odd ""orders"" `of` [x] {y} 100%" WHERE [a] IS NULL AND [b] IS NULL;
+SELECT CONVERT(nvarchar(50), [cobid]), CONVERT(nvarchar(4000), [it's a "note"]) COLLATE Latin1_General_100_BIN2 FROM [sales]."odd ""orders"" `of` [x] {y} 100%" WHERE [a] IS NULL AND [b] IS NULL ORDER BY [cobid] OFFSET 0 ROWS FETCH NEXT 5 ROWS ONLY;
+SELECT COUNT_BIG(*) FROM [sales]."odd ""orders"" `of` [x] {y} 100%" WHERE ([a] >= CONVERT(datetime2(6), N'2024-01-31 12:00:00.125', 121) OR [b] >= CONVERT(datetime2(6), N'2024-01-31 12:00:00.125', 121)) AND ([a] IS NULL OR [a] <= CONVERT(datetime2(6), N'2024-01-31 12:00:00.125', 121)) AND ([b] IS NULL OR [b] <= CONVERT(datetime2(6), N'2024-01-31 12:00:00.125', 121)) AND ([a] IS NOT NULL OR [b] IS NOT NULL);
+SELECT COUNT_BIG(*) FROM [sales]."odd ""orders"" `of` [x] {y} 100%" WHERE (([a] >= CONVERT(datetime2(6), N'2024-01-31 12:00:00.125', 121) OR [b] >= CONVERT(datetime2(6), N'2024-01-31 12:00:00.125', 121)) OR ([a] IS NULL AND [b] IS NULL));
+SELECT COUNT_BIG(*) FROM [sales]."odd ""orders"" `of` [x] {y} 100%" WHERE ([a] IS NOT NULL OR [b] IS NOT NULL);
+SELECT COUNT_BIG(*) FROM [sales]."odd ""orders"" `of` [x] {y} 100%" WHERE ([a] > CONVERT(datetime2(6), N'2024-01-31 12:00:00.125', 121) OR [b] > CONVERT(datetime2(6), N'2024-01-31 12:00:00.125', 121));
+SELECT COUNT_BIG(*) FROM [sales]."odd ""orders"" `of` [x] {y} 100%" WHERE [a] IS NULL AND [b] IS NULL;
+SELECT CONVERT(nvarchar(50), [cobid]), CONVERT(nvarchar(4000), [it's a "note"]) COLLATE Latin1_General_100_BIN2 FROM [sales]."odd ""orders"" `of` [x] {y} 100%" WHERE [a] IS NULL AND [b] IS NULL ORDER BY [cobid] OFFSET 0 ROWS FETCH NEXT 5 ROWS ONLY;

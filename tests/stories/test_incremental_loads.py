@@ -1,0 +1,176 @@
+"""Incremental tables: numbers that grow, appended rows, and rows of which a window has several."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from kit.orders import Orders
+from kit.sides import ask
+from tidegate.errors import RunFailed
+
+pytestmark = [pytest.mark.postgres, pytest.mark.mysql]
+
+EARLY, LATER = "2024-01-31 10:00:00.000001", "2024-01-31 12:30:00.123456"
+SEQUENCE = {"kind": "incremental", "changes": "sequence", "sequence_column": "id", "load": "append"}
+INSERT = "INSERT INTO orders VALUES (%s, 'tea', 1, NULL, NULL)"
+BY_TIME = {"kind": "incremental", "changes": "timestamp", "timestamp_column": "updated_at"}
+
+
+def without_key(orders: Orders) -> None:
+    """Make a table of orders without a key, so that a number can come twice."""
+    orders.in_source("DROP TABLE orders")
+    kind = "datetime(6)" if orders.source.startswith("mysql") else "timestamp"
+    columns = f"id bigint, item varchar(40), amount numeric(12,2), created_at {kind}, updated_at {kind}"
+    orders.in_source(f"CREATE TABLE orders ({columns})")
+
+
+def insert(orders: Orders, number: int, at: str, item: str) -> None:
+    orders.in_source("INSERT INTO orders VALUES (%s, %s, 1, NULL, %s)", number, item, at)
+
+
+def test_rows_are_appended_by_a_growing_number(orders: Orders):
+    """Only greater numbers are read. A number that a rolled-back insert took is harmless."""
+    orders.settings = dict(SEQUENCE)
+    for number in (1, 2, 5):
+        orders.in_source(INSERT, number)
+    orders.run()
+    orders.assert_equal()
+    assert orders.status().watermark == "5"
+    orders.in_source(INSERT, 6)
+    [extract, load] = orders.run().steps
+    assert (extract.rows, load.rows) == (2, 1)
+    assert load.why.endswith("changes in the source; 1 inserted")
+    orders.assert_equal()
+
+
+def test_open_insert_holds_the_number(orders: Orders):
+    """A number was drawn by a transaction that is open, and a greater one is there: the watermark waits below both."""
+    orders.settings = dict(SEQUENCE)
+    orders.in_source(INSERT, 1)
+    orders.run()
+    with orders.transaction() as execute:
+        execute(INSERT, 2)
+        orders.in_source(INSERT, 3)
+        orders.run()
+        assert orders.status().watermark == "1"
+        assert [row[0] for row in orders.rows(orders.target)] == [1, 3]
+        assert orders.steps() == []
+    orders.run()
+    orders.assert_equal()
+    assert orders.status().watermark == "3"
+
+
+def test_appended_rows_are_never_changed(plain_orders: Orders):
+    """A row that was appended and changed in the source since stays as it is in the target."""
+    plain_orders.settings["load"] = "append"
+    plain_orders.write(1, 2, at=EARLY)
+    plain_orders.run()
+    plain_orders.write(1, at=LATER, item="changed")
+    plain_orders.write(3, at=LATER)
+    assert plain_orders.run().steps[-1].why.endswith("1 inserted")
+    assert [row[1] for row in plain_orders.rows(plain_orders.target)] == ["tea", "tea", "tea"]
+
+
+def test_rows_without_key_are_appended_by_content(orders: Orders):
+    """Two equal rows of the source are two rows of the target, however often the window is read again."""
+    without_key(orders)
+    orders.settings = {**BY_TIME, "load": "append"}
+    for item in ("tea", "tea", "coffee"):
+        insert(orders, 1, EARLY, item)
+    orders.run()
+    insert(orders, 1, EARLY, "tea")
+    assert orders.run().rows_loaded == 1
+    counts = ask(orders.target, "SELECT item, count(*) FROM orders GROUP BY item ORDER BY item")
+    assert [tuple(row) for row in counts] == [("coffee", 1), ("tea", 3)]
+    assert orders.steps() == []
+    assert orders.tidegate().verify().outcome == "equal"
+
+
+def test_newest_of_several_rows_of_a_key_counts(orders: Orders):
+    without_key(orders)
+    orders.settings = {**BY_TIME, "keys": ["id"]}
+    for at, item in ((EARLY, "first"), (LATER, "last"), (EARLY, "first")):
+        insert(orders, 1, at, item)
+    insert(orders, 2, EARLY, "only")
+    assert orders.run().steps[-1].why.endswith("2 inserted, 0 updated, 0 deleted, 2 duplicates")
+    assert [row[:2] for row in map(tuple, orders.rows(orders.target))] == [(1, "last"), (2, "only")]
+
+
+def test_several_rows_of_a_key_can_be_refused(plain_orders: Orders):
+    without_key(plain_orders)
+    plain_orders.settings = {**BY_TIME, "keys": ["id"], "duplicates": "refuse"}
+    insert(plain_orders, 1, EARLY, "first")
+    insert(plain_orders, 1, LATER, "last")
+    with pytest.raises(RunFailed, match=r"several rows of the window have the same key \(id\): 1"):
+        plain_orders.run()
+
+
+def test_late_rows_are_applied_and_counted(plain_orders: Orders):
+    """A row with an old time came after the run, inside of the look-back."""
+    plain_orders.write(1, at=LATER)
+    plain_orders.run()
+    plain_orders.write(2, at="2024-01-31 12:25:00")
+    assert plain_orders.run().steps[-1].why.endswith("1 inserted, 0 updated, 0 deleted, 1 late")
+    plain_orders.assert_equal()
+
+
+def test_late_rows_are_warned_of(plain_orders: Orders):
+    plain_orders.settings["late"] = "report"
+    plain_orders.write(1, at=LATER)
+    assert plain_orders.run().findings == ()
+    plain_orders.write(2, at="2024-01-31 12:25:00")
+    [finding] = plain_orders.run().findings
+    assert finding.what.startswith("1 late")
+    plain_orders.assert_equal()
+
+
+def test_merge_reads_only_the_keys_of_the_window(plain_orders: Orders):
+    """A row that somebody changed in the target, and that did not change in the source, is neither read nor changed."""
+    plain_orders.write(1, at="2024-01-01 00:00:00")
+    plain_orders.write(2, at=EARLY)
+    plain_orders.run()
+    plain_orders.in_target("UPDATE orders SET item = 'mine' WHERE id = 1")
+    plain_orders.settings["look_back"] = 0
+    plain_orders.write(3, at=LATER)
+    plain_orders.run()
+    assert [row[1] for row in plain_orders.rows(plain_orders.target)] == ["mine", "tea", "tea"]
+    assert plain_orders.tidegate().verify().outcome == "differences"
+
+
+def test_rows_are_read_by_their_transaction(new_orders: Callable[[str, str], Orders]):
+    """`changes: xmin` needs no column: inserts and updates are read, also those of a transaction that ends late."""
+    orders = new_orders("postgresql", "mysql")
+    orders.settings = {"kind": "incremental", "changes": "xmin"}
+    orders.in_source("INSERT INTO orders VALUES (1, 'tea', 1, NULL, NULL), (2, 'tea', 1, NULL, NULL)")
+    orders.run()
+    orders.assert_equal()
+    with orders.transaction() as execute:
+        execute("UPDATE orders SET item = 'slow' WHERE id = 1")
+        orders.in_source("UPDATE orders SET item = 'quick' WHERE id = 2")
+        orders.run()
+    assert orders.run().steps[-1].why.endswith("0 inserted, 1 updated, 0 deleted")
+    orders.assert_equal()
+    orders.in_source("VACUUM (FREEZE) orders")
+    assert orders.steps() == []
+
+
+def test_counter_of_another_server_is_refused(plain_orders: Orders):
+    plain_orders.settings = {"kind": "incremental", "changes": "rowversion"}
+    with pytest.raises(RunFailed, match="needs a column of type rowversion"):
+        plain_orders.run()
+
+
+def test_completeness_has_a_tolerance(plain_orders: Orders):
+    """Rows that somebody added to the target count. A difference equal to the tolerance is complete."""
+    plain_orders.settings |= {"check": ["completeness", "gaps"], "completeness_tolerance": 50}
+    plain_orders.write(1, 2, at=EARLY)
+    plain_orders.run()
+    assert plain_orders.tidegate().verify().findings == ()
+    plain_orders.in_target("INSERT INTO orders VALUES (8, 'mine', 1, NULL, NULL)")
+    assert [finding.severity for finding in plain_orders.tidegate().verify().findings] == ["note"]
+    plain_orders.in_target("INSERT INTO orders VALUES (9, 'mine', 1, NULL, NULL)")
+    report = plain_orders.tidegate().verify()
+    assert (report.outcome, report.exit_code) == ("differences", 3)
+    assert "4 rows in the target, 2 in the source: 100.000 % off, 50 % are allowed" in report.findings[0].what
