@@ -52,6 +52,7 @@ from tidegate.ops.watermark import set_watermark, watermark_status
 from tidegate.runs.adopt import adopt
 from tidegate.runs.export import export
 from tidegate.runs.frames import extract_frame, take_back
+from tidegate.runs.lake_rows import LakeRows, lake_rows
 from tidegate.runs.listener import Boundary, Listener
 from tidegate.runs.plan import planning
 from tidegate.runs.restore import restore_as_of
@@ -233,6 +234,19 @@ class Tidegate:
         versions = lake.history(lake_table)
         wanted = [None if one is None else self._version(table, versions, one).id for one in (as_of, since)]
         return lake.dataframe_at(self._engine.session(), lake_table, wanted[0], wanted[1])
+
+    @property
+    def lake(self) -> Lake:
+        """Return the lake of the project."""
+        return self._pipeline.lake
+
+    def keys(self, *tables: str) -> list[str]:
+        """Return the names of the tables that these names or patterns mean; of all without any."""
+        return self._chosen(tables)
+
+    def lake_rows(self, table: str) -> LakeRows:
+        """Return the committed entries of a table in the lake, to be read in this process: no Spark."""
+        return lake_rows(self._pipeline, self._chosen([table])[0])
 
     def lake_history(self, table: str) -> list[LakeVersion]:
         """Return what happened to a table in the lake, oldest first: one version for each window that came or left."""

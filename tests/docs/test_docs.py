@@ -25,6 +25,7 @@ from conformance.types_page import from_sqlserver_sections
 from tidegate import errors, plugins
 from tidegate.cli.main import main
 from tidegate.config import engine, load_project, project
+from tidegate.config.dlt import DltSettings
 from tidegate.config.kinds import KINDS, Preset
 from tidegate.config.snapshots import SnapshotSettings
 from tidegate.config.tables import table_model
@@ -87,6 +88,7 @@ def sections() -> list[Section]:
         Section("`engine:`", [("", engine.EngineSettings)]),
         Section("`spark:`", [("", engine.SparkSettings)]),
         Section("`snapshots:`", [("", SnapshotSettings)]),
+        Section("`dlt:`", [("", DltSettings)]),
     ]
 
 

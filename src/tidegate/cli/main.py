@@ -18,6 +18,7 @@ _COMMANDS = {
     "engine": ("engine",),
     "operate": ("adopt", "forget", "clean"),
     "lake": ("lake", "export"),
+    "dlt": ("dlt",),
     "schema": ("schema",),
     "watermark": ("watermark",),
     "snapshot": ("snapshot",),

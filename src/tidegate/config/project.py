@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, InstanceOf, ValidationInfo, field_validator, model_validator
 
 from tidegate import plugins
+from tidegate.config.dlt import DltSettings
 from tidegate.config.engine import EngineSettings, SparkSettings
 from tidegate.config.secrets import Redactor
 from tidegate.config.snapshots import SnapshotSettings
@@ -104,6 +105,8 @@ class Project(Settings):
     """Settings for all tables; a table's own win."""
     snapshots: SnapshotSettings | None = None
     """Snapshots of frames, for `tidegate snapshot`."""
+    dlt: DltSettings | None = None
+    """A destination of dlt that gets the entries of the lake, for `tidegate dlt`."""
     tables: Annotated[Mapping[str, ConfiguredTable], Field(min_length=1)]
     """The tables, by name."""
 
@@ -121,6 +124,7 @@ class Project(Settings):
         """Return a redactor of all secrets here: passwords, and Spark options whose name is that of a secret."""
         options = [*self.spark.options.items(), *self.lake.store.items()]
         hidden = [value for name, value in options if is_secret_name(name)]
+        hidden += [] if self.dlt is None else self.dlt.secrets
         places = [] if self.snapshots is None else [self.snapshots.database, self.snapshots.archive]
         return Redactor.of(self.source, self.target, *(place for place in places if place is not None), also=hidden)
 
