@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from tidegate.facades.sync_coordinator import Watermark as Watermark
     from tidegate.facades.sync_coordinator import WatermarkStore as WatermarkStore
     from tidegate.runs.listener import Listener as Listener
+    from tidegate.storage.keys import generate_s3_key as generate_s3_key
 
 __all__ = [
     "AppendOnlyMergeStrategy",
@@ -99,10 +100,12 @@ __all__ = [
     "Watermark",
     "WatermarkStore",
     "__version__",
+    "generate_s3_key",
 ]
 
 _SYNC = "tidegate.facades.sync_coordinator"
 _HOMES = {
+    "generate_s3_key": "tidegate.storage.keys",
     "AppendOnlyMergeStrategy": _SYNC,
     "AppendResult": _SYNC,
     "ChangeDetectionMode": _SYNC,

@@ -490,8 +490,10 @@ def lake_table(kind: str, place: str | Path, name: str) -> OpenTable:
 
 def _lake(project: Project) -> Lake:
     """Return the lake in its folder or bucket."""
-    found, place = plugins.lake(project.lake.format), project.lake.path
-    return found.at(place) if isinstance(place, Path) else found.at_bucket(place, project.lake.store)
+    settings = project.lake
+    found, place = plugins.lake(settings.format), settings.path
+    lake = found.at(place) if isinstance(place, Path) else found.at_bucket(place, settings.store)
+    return lake.arranged(settings.layout, settings.incremental_path)
 
 
 def _texts(values: Collection[object] | None) -> frozenset[str] | None:

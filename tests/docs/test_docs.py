@@ -27,8 +27,10 @@ from tidegate.cli.main import main
 from tidegate.config import engine, load_project, project
 from tidegate.config.dlt import DltSettings
 from tidegate.config.kinds import KINDS, Preset
+from tidegate.config.secrets import Variables
 from tidegate.config.snapshots import SnapshotSettings
 from tidegate.config.tables import table_model
+from tidegate.config.tables_file import read_tables_file
 from tidegate.databases.sqlserver import types
 from tidegate.interfaces.change import Change
 from tidegate.interfaces.check import Check
@@ -258,7 +260,16 @@ def test_every_configuration_in_the_prose_can_be_read(page, tmp_path, monkeypatc
         assert load_project(path).tables
 
 
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "docs/guide.md"])
+def test_every_tables_file_in_the_prose_can_be_read(tmp_path):
+    found = re.findall(r"```yaml\n(.*?)```", (DOCS / "sync.md").read_text(), re.DOTALL)
+    assert found
+    for number, text in enumerate(found):
+        path = tmp_path / f"{number}.yml"
+        path.write_text(text)
+        assert read_tables_file(path).checked({}, Variables({}))
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "docs/guide.md", "docs/sync.md"])
 def test_every_command_in_the_prose_can_be_parsed(page):
     """Also its arguments and options; a command that is only named, as in `tidegate forget`, may lack them."""
     text = (ROOT / page).read_text()

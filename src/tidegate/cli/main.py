@@ -13,6 +13,7 @@ from tidegate.spark.startup.without_pandas import keep_pandas_from_lists
 # The module of each command. A module is imported only when its command runs, so that --help stays fast.
 _COMMANDS = {
     "start": ("init", "demo"),
+    "sync": ("sync",),
     "daily": ("plan", "run", "verify", "repair", "backfill"),
     "show": ("status", "explain", "describe", "grants", "history", "report", "plugins"),
     "engine": ("engine",),

@@ -15,6 +15,7 @@ from tidegate.errors import ConfigError, TidegateError
 if TYPE_CHECKING:
     from tidegate.api import Tidegate
     from tidegate.cli.output import Output
+    from tidegate.config import Project
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -71,18 +72,44 @@ def move_options(command: Command) -> Command:
     return quiet_option(engine_option(master_option(command)))
 
 
+def schema_options(*, required: bool) -> Callable[[Command], Command]:
+    """Add the options that choose a source database and a target schema per run."""
+
+    def added(command: Command) -> Command:
+        source = click.option("--source-db", required=required, metavar="NAME", help="The database to read from.")
+        target = click.option("--target-schema", required=required, metavar="NAME", help="The schema to load into.")
+        tables = click.option(
+            "--tables-file",
+            type=click.Path(path_type=Path),
+            default=Path("conf/tables.yml"),
+            show_default=True,
+            help="How each table is synced.",
+        )
+        return source(target(tables(command)))
+
+    return added
+
+
 def open_project(
     config: Path, output: Output, *, quiet: bool = True, engine: str | None = None, master: str | None = None
 ) -> Tidegate:
     """Return the project of a configuration file. Connects to nothing yet. A master stands for Spark as the engine."""
+    from tidegate.config import load_project
+
+    project = load_project(config, engine="spark" if master else engine)
+    return opened(project, output, quiet=quiet, engine=engine, master=master)
+
+
+def opened(
+    project: Project, output: Output, *, quiet: bool = True, engine: str | None = None, master: str | None = None
+) -> Tidegate:
+    """Return a project that is ready to run. Connects to nothing yet."""
     from tidegate.api import Tidegate
     from tidegate.cli.progress import BarProgress, PlainProgress
-    from tidegate.config import load_project
     from tidegate.runs.listener import Listener
 
     if engine == "process" and master:
         raise ConfigError("`--engine process` and `--master` exclude each other.", "Nothing was done.", "Use one.")
-    project = load_project(config, engine="spark" if master else engine)
     output.redact = project.redactor().redact
     if master:
         spark = project.spark.model_copy(update={"master": master, "remote": None})

@@ -29,3 +29,32 @@ KINDS = {
     "static": Preset("content_hash", "merge", 1),
     "incremental": Preset("hybrid", "merge", 3),
 }
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """What a `cdc_strategy` of `tables.yml` stands for, and the settings that its columns are."""
+
+    kind: str
+    change: str
+    timestamp: str = ""
+    """The setting that `cdc_timestamp_column` is; empty where a table has none."""
+    id: str = ""
+    """The setting that `cdc_id_column` is."""
+    load: str | None = None
+
+
+_FULL = Strategy("incremental", "full", load="replace")
+STRATEGIES = {
+    "hybrid": Strategy("incremental", "hybrid", "timestamp_column", "id_column"),
+    "timestamp": Strategy("incremental", "timestamp", "timestamp_column"),
+    "timestamp_only": Strategy("incremental", "timestamp", "timestamp_column"),
+    "id_only": Strategy("incremental", "sequence", id="sequence_column"),
+    "full_sync": _FULL,
+}
+DEFAULT_STRATEGY = "timestamp"
+DEFAULT_TIMESTAMP = "update_at"
+# Dimensions: the versions of a table that is read as a whole are generated from one copy to the next.
+VERSIONED = "scd2"
+VERSIONS_OF_COPIES = {"kind": "scd2", "initial_load": "full"}
+GENERATED = {"load": VERSIONED, "history": "generate"}

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, InstanceOf, ValidationInfo, field_validator, model_validator
 
@@ -32,6 +32,11 @@ class Lake(Settings):
     path: Path | str
     """A folder, where a relative one starts at the folder of the configuration file, or a prefix in object storage such
     as `s3://bucket/prefix`, `gs://bucket/prefix` or `abfss://container@account.dfs.core.windows.net/prefix`."""
+    layout: Literal["organized", "schemas"] = "organized"
+    """Where a Parquet lake keeps the entries of a table: in places by their values (`organized`), or below the database
+    of the source and the schema of the target (`schemas`), so that several of each share one lake and never collide."""
+    incremental_path: Text = "incremental"
+    """The prefix of the layout `schemas`."""
     store: Mapping[str, Annotated[str, BeforeValidator(text_of_option)]] = Field(default={}, repr=False)
     """Settings of the object store: `endpoint`, `region`, `path_style`, `access_key_id`, `secret_access_key`,
     `session_token`, `encryption` (`AES256`, `aws:kms`), `kms_key_id`, `ca_file`, and any other setting of obstore by
@@ -53,6 +58,17 @@ class Lake(Settings):
             known = ", ".join(f"`{name}`" for name in plugins.names("lakes"))
             raise wrong(f"asks for `{value}`, which is not installed; installed: {known}", unsupported=True)
         return value
+
+    @field_validator("incremental_path")
+    @classmethod
+    def _inside_of_the_lake(cls, given: str) -> str:
+        levels = given.strip("/").split("/")
+        if any(
+            level in ("", ".", "..") or level.startswith("_") or not re.fullmatch(r"[\w.=-]+", level)
+            for level in levels
+        ):
+            raise wrong("must be a prefix below the lake, as in incremental or exports/incremental")
+        return "/".join(levels)
 
     @field_validator("path", mode="before")
     @classmethod

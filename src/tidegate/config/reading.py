@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -70,18 +70,18 @@ def load_project(
     if engine is not None:
         raw = with_engine(raw, engine)
     variables = Variables(os.environ if environ is None else environ, path.parent)
-    return _Build(raw, variables, str(path), document.lines, document.problems).project()
+    return Build(raw, variables, str(path), document.lines, document.problems).project()
 
 
 def build_project(settings: Any, folder: Path, environ: Mapping[str, str] | None = None) -> Project:
     """Return the project that a mapping describes. Errors name the setting, and no line."""
     if not isinstance(settings, Mapping):
         raise refusal("The settings are not a mapping.", "Give source, target, lake and tables.")
-    return _Build(settings, Variables(os.environ if environ is None else environ, folder)).project()
+    return Build(settings, Variables(os.environ if environ is None else environ, folder)).project()
 
 
 @dataclass
-class _Build:
+class Build:
     """Builds the project in one pass over the settings. Problems are collected, and raised together at the end."""
 
     raw: Mapping[str, Any] = field(repr=False)  # it may hold passwords
@@ -89,6 +89,8 @@ class _Build:
     label: str = ""
     lines: Mapping[At, int] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
+    databases: Mapping[str, Callable[[str], str]] = field(default_factory=dict)
+    """By side: what returns the database to connect to, instead of the one that its URL names."""
     has_wrong_tables: bool = False
     """A table has a problem of its own, so that `tables` without it needs no further one."""
 
@@ -106,6 +108,14 @@ class _Build:
             raise self._failure()
         return project
 
+    def only_tables(self) -> dict[str, ConfiguredTable]:
+        """Return the tables alone. Raises one error for all problems."""
+        tables = self._tables(self._expanded(self.raw, ()))
+        if self.problems:
+            raise self._failure()
+        assert isinstance(tables, dict)
+        return tables
+
     def _connection(self, *at: str) -> Connection | None:
         given = _find(self.raw, at)
         if given is None or isinstance(given, Connection):
@@ -114,7 +124,7 @@ class _Build:
             self._collect(at, "must be a URL or a `key=value` text", "Write a URL.")
             return None
         try:
-            return parse_connection(given, self.variables, dotted(at))
+            return parse_connection(given, self.variables, dotted(at), self.databases.get(dotted(at)))
         except TidegateError as refused:
             self._pass_on(at, refused)
             return None
@@ -166,6 +176,8 @@ class _Build:
 
     def _table(self, name: str, own: Any, defaults: Mapping[str, Any]) -> ConfiguredTable | None:
         at = ("tables", name)
+        if isinstance(own, ConfiguredTable):
+            return own
         if not isinstance(own, Mapping):
             self._collect(at, "must be a mapping", "Write {kind: partition, ...}.")
             return None
@@ -218,7 +230,7 @@ class _Build:
             before, now = self._renamed(at, renamed)
             self._report(Problem(at, f"`{before}` is now called `{now}`.", "Rename it."))
             return renamed
-        nearest = _nearest(str(at[-1]), names)
+        nearest = nearest_name(str(at[-1]), names)
         place = dotted(at[:-1]) or "the project"
         question = f"Did you mean `{nearest}`?" if nearest else "Take it out."
         aside = f"Settings here: {', '.join(names)}."
@@ -307,7 +319,7 @@ def _model_at(model: type[Settings], at: Iterable[str | int]) -> type[Settings]:
     return model
 
 
-def _nearest(word: str, names: Iterable[str]) -> str:
+def nearest_name(word: str, names: Iterable[str]) -> str:
     """Return the name that is spelled most like this word; empty when none is."""
     known = {name.lower(): name for name in names}
     return known.get(next(iter(get_close_matches(word.lower(), known, n=1)), ""), "")

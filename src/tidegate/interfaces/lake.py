@@ -128,6 +128,16 @@ class Lake(ABC):
             "Name a local folder as `path`.",
         )
 
+    def arranged(self, layout: str, incremental_path: str) -> Lake:
+        """Return the lake with its entries in the places of another layout. `organized` is the layout of every lake."""
+        if layout == "organized":
+            return self
+        raise Unsupported(
+            f"A lake of the format `{self.kind}` has no layout `{layout}`.",
+            "Nothing was opened.",
+            "Use `format: parquet`, or leave out `layout`.",
+        )
+
     def notes(self) -> tuple[str, ...]:
         """Return what people should know about the place before a run."""
         return ()

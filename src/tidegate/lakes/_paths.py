@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from datetime import UTC, datetime
-from urllib.parse import quote
 
 from tidegate.interfaces.lake import ROWS, LakeTable, Layout
 from tidegate.model.names import TableName
+from tidegate.storage.keys import SHORTENED, safe
 
-# Table, column and value stand in one file name, and file systems take 255 bytes.
-_LONGEST_NAME = 80
-SHORTENED = "~"
+__all__ = ["SHORTENED", "folder_of", "is_file_of", "log_folder", "log_window", "path_of", "safe", "scope_file"]
 
 
 def path_of(table: LakeTable, window: str, role: str) -> str:
@@ -48,14 +46,6 @@ def folder_of(name: TableName) -> str:
 
 def is_file_of(file: str, stem: str) -> bool:
     return file.startswith(stem) and file.endswith(".parquet")
-
-
-def safe(text: str) -> str:
-    """Return a name for the file system: unsafe characters escaped, long names shortened by a hash."""
-    escaped = quote(text, safe="").replace("~", "%7E")
-    if len(escaped) <= _LONGEST_NAME:
-        return escaped
-    return escaped[:60] + SHORTENED + hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _visible(name: str) -> str:

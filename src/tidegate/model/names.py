@@ -43,6 +43,16 @@ class TableName:
         return TableName(default_schema, self.name) if self.schema in ("", "dbo") else self
 
 
+@dataclass(frozen=True, order=True)
+class LakeName(TableName):
+    """The name of a table in a lake, with the database that it is read from and the schema that it is loaded into."""
+
+    source_db: str = ""
+    target_schema: str = ""
+    below: str = ""
+    """The name inside of `source_db`: with its schema, where that is not the default one."""
+
+
 def pluralize(count: int, word: str) -> str:
     """Return `1 row`, `1,204 rows`."""
     return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"

@@ -80,6 +80,12 @@ class Storage(ABC):
         when another one is there meanwhile; nothing is published then."""
 
     @abstractmethod
+    def put_text(self, path: str, text: str, replaces: str = "") -> bool:
+        """Write a small file durably, in the place of the one with this etag; without, where there is none.
+
+        Return False when another one is there. Where writers hold a lock they have asked before."""
+
+    @abstractmethod
     def alone(self, lock: str) -> AbstractContextManager[None]:
         """Hold a lock against other writers of this lake, where there are locks. Raises LakeError for whatever goes
         wrong inside."""

@@ -130,6 +130,19 @@ class LocalFolder(Storage):
         _sync_folder(place.parent)
         return True
 
+    def put_text(self, path: str, text: str, replaces: str = "") -> bool:
+        """Write a file beside its place, make it durable, and rename it. The caller holds the lock."""
+        place = self.root / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        written = place.with_name(f".{place.name}.{os.getpid()}")
+        with open(written, "w") as opened:
+            opened.write(text)
+            opened.flush()
+            os.fsync(opened.fileno())
+        os.replace(written, place)
+        _sync_folder(place.parent)
+        return True
+
     def delete(self, path: str) -> None:
         """Delete a file, and its folder when that was the last file in it."""
         place = self.root / path

@@ -175,7 +175,7 @@ class Bucket(Storage):
         for name, object_path in written.items():
             self.publish(object_path, f"{path}/{name}")
         commit = f"{path}/{last[0]}"
-        if not (self.swap(commit, last[1], replaces) if replaces else self.create(commit, last[1])):
+        if not self.put_text(commit, last[1], replaces):
             for name in written:
                 self.delete(f"{path}/{name}")
             return False
@@ -183,6 +183,9 @@ class Bucket(Storage):
             if name not in written and name != last[0]:
                 self.delete(f"{path}/{name}")
         return True
+
+    def put_text(self, path: str, text: str, replaces: str = "") -> bool:
+        return self.swap(path, text, replaces) if replaces else self.create(path, text)
 
     @contextlib.contextmanager
     def alone(self, lock: str) -> Iterator[None]:

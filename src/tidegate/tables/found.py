@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from tidegate.errors import ConfigError, MissingObject
 from tidegate.interfaces.database import BatchSize, Database, ReadRequest, Session
 from tidegate.model.columns import Column, TableSchema, fingerprint
-from tidegate.model.names import TableName
+from tidegate.model.names import LakeName, TableName
 from tidegate.model.plan import ChangeSchema, Notice
 from tidegate.model.state import LedgerEntry, types_when_extracted
 from tidegate.model.types import Type
@@ -181,7 +181,7 @@ def reconcile_schema(
         target_columns=tuple(_in_target(column, target, target_db) for column in drift.columns),
         schema_change=drift.change,
         notices=drift.notices,
-        lake_name=settings.lake_table or _lake_name(settings.source_table.within(source_db.default_schema), source_db),
+        lake_name=_lake_name(settings, source_db, target_name),
         ledger_name=str(target_name),
         generated=tuple(generated),
     )
@@ -249,6 +249,11 @@ def _nearest(name: str, known: Iterable[str], otherwise: str) -> str:
     return f"Did you mean {spelled[close[0]]}? {otherwise}" if close else otherwise
 
 
-def _lake_name(name: TableName, database: Database) -> TableName:
+def _lake_name(settings: TableSettings, source_db: Database, target: TableName) -> LakeName:
     """Return the name in the lake. The default schema has no folder of its own: users know the short form."""
-    return TableName("", name.name) if name.schema == database.default_schema else name
+    source = settings.source_table.within(source_db.default_schema)
+    short = TableName("", source.name) if source.schema == source_db.default_schema else source
+    name, database, below = settings.lake_table or short, source_db.connection.database, settings.lake_table or short
+    if source_db.capabilities.schemas_are_databases and settings.lake_table is None:
+        database, below = source.schema, TableName("", source.name)
+    return LakeName(name.schema, name.name, database, target.schema, str(below))

@@ -10,6 +10,7 @@ from an installed plug-in are not interpreted here.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from importlib.metadata import entry_points
 
 from tidegate.config.secrets import Filled, Variables, refusal
@@ -37,8 +38,15 @@ _URL = re.compile(
 _OTHER_PAIRS = re.compile(r"\s*(?:driver|server|data source|addr|address|dsn|[A-Z][\w ]*)\s*=")
 
 
-def parse_connection(text: str, variables: Variables | None = None, setting: str = "text") -> Connection:
+def parse_connection(
+    text: str,
+    variables: Variables | None = None,
+    setting: str = "text",
+    database: Callable[[str], str] | None = None,
+) -> Connection:
     """Return the connection that a URL or a `key=value` string describes. Errors name the `setting`.
+
+    `database` returns the database to connect to on a server of this kind, instead of the one that the text names.
 
     The default host is `localhost`, the default port is the database's. PGHOST and PGPORT are ignored: with them
     `protected` could be circumvented. The database must be named.
@@ -47,7 +55,9 @@ def parse_connection(text: str, variables: Variables | None = None, setting: str
     if filled.text.startswith("\x00"):
         filled = Filled(filled.whole().strip())
     try:
-        return _connection(*_kind_and_parts(filled))
+        kind, parts = _kind_and_parts(filled)
+        chosen = database(kind.name) if database is not None else ""
+        return _connection(kind, {**parts, "dbname": chosen} if chosen else parts)
     except TidegateError as problem:
         raise type(problem)(f"`{setting}` {problem.happened}", problem.safe, problem.remedy) from None
 

@@ -21,7 +21,7 @@ Facts that shape this file
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -32,9 +32,10 @@ from tidegate.interfaces.lake import KEYS, ROWS, Entries, EntryFacts, Lake, Lake
 from tidegate.lakes import _folders, _paths, _probes
 from tidegate.lakes._files import FileWriter, read_footer
 from tidegate.lakes._frames import read_in_tasks
+from tidegate.lakes.parquet.part_file import PartFile, as_footer, own_facts, token_of
 from tidegate.model.scope import Scope
 from tidegate.model.state import LakeEntry, LedgerEntry
-from tidegate.model.tokens import CursorWindow, Token, entry_from_version_1
+from tidegate.model.tokens import CursorWindow
 from tidegate.storage.door import Storage
 from tidegate.storage.local import LocalFolder
 from tidegate.storage.objects import Bucket
@@ -74,7 +75,7 @@ class ParquetLake(Lake):
     # What is there
 
     def entries(self, table: LakeTable, known: Mapping[str, LedgerEntry]) -> Entries:
-        listed = ParquetLake(self.storage.listed(_paths.folder_of(table.name)))
+        listed = self._listed(_paths.folder_of(table.name))
         match table.layout:
             case Layout.VALUES:
                 return listed._values(table, known)
@@ -82,6 +83,15 @@ class ParquetLake(Lake):
                 return listed._newest(table)
             case Layout.LOG:
                 return listed._log(table, known)
+
+    def _listed(self, folder: str) -> ParquetLake:
+        """Return this lake as it is now below a folder, for many questions in a row."""
+        return ParquetLake(self.storage.listed(folder))
+
+    def arranged(self, layout: str, incremental_path: str) -> Lake:
+        from tidegate.lakes.parquet.schemas import SchemaLake
+
+        return SchemaLake(self.storage, incremental_path) if layout == "schemas" else self
 
     def _values(self, table: LakeTable, known: Mapping[str, LedgerEntry]) -> Entries:
         found: dict[str, LakeEntry] = {}
@@ -177,7 +187,14 @@ class ParquetLake(Lake):
         return replace(self._opened(table, entry_id)[0], has_keys=has_keys)
 
     def _keys_path(self, table: LakeTable, entry_id: str) -> str:
-        return _paths.path_of(table, _paths.log_window(_folders.place_of(entry_id), table), KEYS)
+        return self._place(table, _paths.log_window(_folders.place_of(entry_id), table), KEYS)
+
+    def _place(self, table: LakeTable, window: str, role: str) -> str:
+        return _paths.path_of(table, window, role)
+
+    def _name(self, table: LakeTable) -> str:
+        """Return the name of a table as entries have it."""
+        return str(table.name)
 
     def _opened(self, table: LakeTable, path: str) -> tuple[LakeEntry, dict[str, Any]]:
         """Return what a footer says, and all its facts; no facts for a file that cannot be used."""
@@ -186,10 +203,10 @@ class ParquetLake(Lake):
             facts = self._facts(path)
         except (OSError, ValueError, KeyError) as problem:
             return LakeEntry(path, etag, broken=_first_line(problem)), {}
-        if (facts["table"], facts["column"]) != (str(table.name), table.column):
+        if (facts["table"], facts["column"]) != (self._name(table), table.column):
             raise LakeError(
                 f"{self.storage.full_path(path)} says that it holds {facts['table']} by {facts['column']},"
-                f" not {table.name} by {table.column}.",
+                f" not {self._name(table)} by {table.column}.",
                 "It was neither read nor overwritten.",
                 "Move it away, or give this project a lake of its own.",
             )
@@ -202,7 +219,7 @@ class ParquetLake(Lake):
             columns=tuple(facts["columns"]),
             columns_id=facts["columns_id"],
             storage_types=tuple(facts.get("storage_types", ())),
-            token=_token(facts),
+            token=token_of(facts),
             unproven=facts["unproven"],
             read_at=facts["read_at"],
         ), facts
@@ -286,7 +303,9 @@ class ParquetLake(Lake):
 
     def writer(self, table: LakeTable, run: str, name: str, schema: pa.Schema, role: str = ROWS) -> PartWriter:
         ending = ".parquet" if role == ROWS else f".{role}.parquet"
-        return _PartFile(table, role, FileWriter(self.storage, f"{_PARTS}/{run}/{name}{ending}", schema))
+        return PartFile(
+            self._name(table), table.column, role, FileWriter(self.storage, f"{_PARTS}/{run}/{name}{ending}", schema)
+        )
 
     def commit(
         self,
@@ -296,7 +315,7 @@ class ParquetLake(Lake):
         replaces: str = "",
         facts: EntryFacts | None = None,
     ) -> tuple[LakeEntry, bool]:
-        place = _paths.path_of(table, window, ROWS)
+        place = self._place(table, window, ROWS)
         with self.storage.alone(_LOCK):
             for _ in range(_TRIES):
                 is_ours = self._commit(table, window, parts, replaces, facts, place)
@@ -330,7 +349,7 @@ class ParquetLake(Lake):
         # The window's own rows come last: once they are there, everything else of it is.
         for part in parts:
             if part.role != ROWS:
-                self.storage.publish(part.id, _paths.path_of(table, window, part.role))
+                self.storage.publish(part.id, self._place(table, window, part.role))
         return True if self._publish_rows(table, rows, facts, place, tag) else None
 
     def _was_committed(self, path: str, rows: Sequence[Part]) -> bool:
@@ -346,8 +365,13 @@ class ParquetLake(Lake):
             [part] = rows
             self.storage.publish(part.id, place)
             return True
-        footer = _as_footer(table, facts) if facts is not None else _own_facts(read_footer(self.storage, rows[0].id))
-        return _folders.publish(self.storage, rows, footer, place, tag)
+        return _folders.publish(self.storage, rows, self._footer(table, rows, facts), place, tag)
+
+    def _footer(self, table: LakeTable, rows: Sequence[Part], facts: EntryFacts | None) -> dict[str, Any]:
+        """Return the facts of an entry, as a commit file has them."""
+        if facts is not None:
+            return as_footer(self._name(table), table.column, facts)
+        return own_facts(read_footer(self.storage, rows[0].id))
 
     def _is_newer(self, path: str, written: str, facts: EntryFacts | None) -> bool:
         """Return whether the entry that is there was read from the source when ours was, or later."""
@@ -359,9 +383,9 @@ class ParquetLake(Lake):
         return bool(there >= ours)
 
     def drop(self, table: LakeTable, window: str) -> None:
-        self._delete(self._found(_paths.path_of(table, window, ROWS)))
+        self._delete(self._found(self._place(table, window, ROWS)))
         if table.layout is Layout.LOG:
-            self.storage.delete(_paths.path_of(table, window, KEYS))
+            self.storage.delete(self._place(table, window, KEYS))
 
     def drop_superseded(self, table: LakeTable, ids: Sequence[str]) -> None:
         for path in ids:
@@ -385,42 +409,7 @@ class ParquetLake(Lake):
             return None
 
     def _scope_file(self, table: LakeTable, target: str) -> str:
-        return _paths.scope_file(str(table.name), target)
-
-
-@dataclass(frozen=True)
-class _PartFile(PartWriter):
-    table: LakeTable
-    role: str
-    file: FileWriter
-
-    def write(self, batch: pa.RecordBatch) -> None:
-        self.file.write(batch)
-
-    def close(self, facts: EntryFacts) -> Part:
-        size = self.file.close(_as_footer(self.table, facts))
-        return Part(self.file.path, self.role, facts.rows, size)
-
-    def abandon(self) -> None:
-        self.file.abandon()
-
-
-def _as_footer(table: LakeTable, facts: EntryFacts) -> dict[str, Any]:
-    """Return the facts as a footer or a commit file has them."""
-    footer = {**asdict(facts), "token": facts.token.to_dict()}
-    footer["value"] = footer.pop("window")
-    return {"table": str(table.name), "column": table.column, **footer}
-
-
-def _own_facts(footer: dict[str, Any]) -> dict[str, Any]:
-    """Return the facts of a file as those of a folder: the commit file states its own format."""
-    return {name: value for name, value in footer.items() if name != "format"}
-
-
-def _token(facts: dict[str, Any]) -> Token:
-    if facts["format"] == 1:
-        return entry_from_version_1(facts["column"], facts["newest"], facts.get("window", ""), facts["read_at"])
-    return Token.from_dict(facts["token"])
+        return _paths.scope_file(self._name(table), target)
 
 
 def _first_line(problem: BaseException) -> str:
