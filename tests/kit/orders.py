@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -81,8 +80,6 @@ class Orders:
             connection.commit()
         finally:
             connection.close()
-            if kind_of(self.source) == "mysql":
-                time.sleep(0.3)  # its list of open transactions is up to a tenth of a second old
 
     # Running
 

@@ -13,7 +13,9 @@ from sql.recorders import Rows
 from tidegate.errors import Locked, TidegateError, Transient, ValueProblem
 from tidegate.frames.queries import index_on
 from tidegate.interfaces import ReadRequest, Session
+from tidegate.interfaces.load import AsideRow
 from tidegate.interfaces.splits import Divisible
+from tidegate.loads._soft_deletes import is_gone
 from tidegate.model.columns import Column, TableSchema
 from tidegate.model.cursors import Cursor
 from tidegate.model.names import TableName
@@ -28,6 +30,7 @@ from tidegate.sql.text import Sql, raw, sql
 from tidegate.state import lock, own_tables
 from tidegate.state.ledger import Ledger
 from tidegate.state.records import Records
+from tidegate.state.rows_aside import Aside
 
 
 @dataclass(frozen=True)
@@ -223,6 +226,21 @@ def keep_own_columns(session: Session) -> None:
         session.execute(staged.copy_into_stage(ODD, stage, [cobid, note, code], day))
         session.execute(staged.copy_into_stage(ODD, stage, [cobid, note, code], None))
         session.execute(staged.update_from_stage(ODD, stage, [cobid], [note, code]))
+
+
+def rows_aside(session: Session) -> None:
+    """Rows that stay out of the target: kept, and found again."""
+    aside, row = Aside(session, "sales.orders"), AsideRow("1f", "[7]", "a0", '{"id": 7, "item": "it\'s late"}')
+    aside.keep_late([row], "changed_at", "2024-01-15 12:00:00")
+    aside.keep_duplicates([row], ["id"], "the row with the greatest changed_at was chosen")
+    aside.late_hashes()
+
+
+def soft_deletes(session: Session) -> None:
+    """Rows of the target that only say that they left the source: counted as not there."""
+    [mark] = own(session, column("is gone", Type("bool")))
+    session.query(contents.count_rows(ODD, sql("NOT ({gone})", gone=is_gone(mark))))
+    session.query(contents.has_rows(ODD, is_gone(mark)))
 
 
 def splits(session: Session, *columns: Column, rows: Sql | None = None, fixed: str = "") -> None:
@@ -458,6 +476,8 @@ SHARED: dict[str, Statement] = {
         lambda session: Ledger(session).forget_reports(1), answers={"SELECT run FROM": [("r-2",), ("r-1",)]}
     ),
     # The other own tables
+    "rows_aside": Statement(rows_aside),
+    "soft_deletes": Statement(soft_deletes),
     "own_tables_create": Statement(lambda session: own_tables.create(session)),
     "own_records": Statement(records, answers={"first_missing": [("g-2", *["x"] * 7, "open", *["x"] * 2)]}),
     "recommended_index": Statement(lambda session: session.execute(index_on(ODD, "updated_at"))),
@@ -508,6 +528,9 @@ TIMES = (
 )
 
 MYSQL: dict[str, Statement] = {
+    "open_transactions_monitor": Statement(
+        lambda session: session.open_transactions(ODD), answers={"SHOW ENGINE": [("InnoDB", "", "no transactions")]}
+    ),
     # One session, of each flavour
     "session_open_mariadb": Statement(None, server=MARIADB),
     "session_open_mariadb_10_6": Statement(None, server=MARIADB_OLD_GREETING),

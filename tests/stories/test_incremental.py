@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from threading import Event
 from typing import TYPE_CHECKING
 
 import pytest
 
-from kit.orders import NOW, Orders
+from kit.orders import NOW, Orders, connected
 from kit.sides import ask, kind_of
 from tidegate.errors import RunFailed
 
@@ -25,6 +28,28 @@ INSERT INTO orders
 WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 1000)
 SELECT n, 'tea', n, CAST(%s AS {time}), CAST(%s AS {time}) FROM numbers
 """
+
+
+@contextmanager
+def watching(url: str) -> Iterator[None]:
+    """Read the server's view of its transactions all the time."""
+    done = Event()
+
+    def watch() -> None:
+        connection = connected(url)
+        with connection.cursor() as cursor:
+            while not done.wait(0.02):
+                cursor.execute("SELECT * FROM information_schema.INNODB_TRX")
+                cursor.fetchall()
+        connection.close()
+
+    with ThreadPoolExecutor(1) as threads:
+        watcher = threads.submit(watch)
+        try:
+            yield
+        finally:
+            done.set()
+            watcher.result()
 
 
 @pytest.mark.spark
@@ -69,6 +94,22 @@ def test_late_commit_with_an_old_time_is_read(orders: Orders, changes: str):
         assert [row[0] for row in orders.rows(orders.target)] == [8]
         assert orders.steps() == []  # the transaction is still open
     assert orders.run().rows_loaded == 1
+    orders.assert_equal()
+
+
+def test_open_transaction_is_seen_while_others_watch(new_orders: Callable[[str, str], Orders]):
+    """A tool that watches the server's transactions keeps MySQL's view of them as it was. The watermark waits all the
+    same."""
+    orders = new_orders("mysql", "postgresql")
+    orders.settings = {"kind": "incremental", "changes": "sequence", "sequence_column": "id", "load": "append"}
+    orders.in_source("INSERT INTO orders VALUES (1, 'tea', 1, NULL, NULL)")
+    orders.run()
+    with watching(orders.source), orders.transaction() as execute:
+        execute("INSERT INTO orders VALUES (2, 'tea', 1, NULL, NULL)")
+        orders.in_source("INSERT INTO orders VALUES (3, 'tea', 1, NULL, NULL)")
+        orders.run()
+        assert orders.status().watermark == "1"
+    orders.run()
     orders.assert_equal()
 
 

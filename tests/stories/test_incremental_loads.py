@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 import pytest
@@ -124,6 +125,100 @@ def test_late_rows_are_warned_of(plain_orders: Orders):
     [finding] = plain_orders.run().findings
     assert finding.what.startswith("1 late")
     plain_orders.assert_equal()
+
+
+LATE = "SELECT record_key, watermark_value, record FROM {late} ORDER BY record_key"
+
+
+def own(orders: Orders, table: str) -> str:
+    return f"tidegate.{table}" if orders.target.startswith("postgres") else f"tidegate_{table}"
+
+
+@pytest.mark.parametrize("load", ["merge", "append"])
+def test_late_rows_wait_in_quarantine(orders: Orders, load: str):
+    """A late row stays out of the target, however often it is read again, until the setting lets it in. A row that
+    changed late keeps its old content in the target."""
+    orders.settings |= {"late": "quarantine", "load": load}
+    orders.write(1, 3, at=LATER)
+    orders.run()
+    orders.write(2, at="2024-01-31 12:25:00", item="late")
+    report = orders.run()
+    assert "in quarantine" in report.steps[-1].why or report.rows_loaded == 0
+    assert report.steps[-1].counts["in quarantine"] == 1
+    [finding] = report.findings
+    assert finding.severity == "warning" and "late_arriving_data" in finding.what
+    [(key, reached, record)] = ask(orders.target, LATE.format(late=own(orders, "late_arriving_data")))
+    assert (key, json.loads(str(record))["item"]) == ("[2]", "late") and str(reached).startswith("2024-01-31")
+    assert [row[0] for row in orders.rows(orders.target)] == [1, 3]
+    verified = orders.tidegate().verify()
+    assert verified.outcome == "equal" and any("1 late rows are in quarantine" in one.what for one in verified.findings)
+    orders.write(4, at=LATER)
+    orders.run()
+    assert [row[0] for row in orders.rows(orders.target)] == [1, 3, 4]
+    assert len(ask(orders.target, LATE.format(late=own(orders, "late_arriving_data")))) == 1
+    orders.in_target("UPDATE orders SET item = 'changed' WHERE id = 1")
+    assert orders.tidegate().verify().outcome == "differences", "quarantine hides no other row"
+    orders.in_target("UPDATE orders SET item = 'tea' WHERE id = 1")
+    orders.settings["late"] = "merge"
+    orders.run(reload=True)
+    orders.assert_equal()
+
+
+def test_removed_duplicates_are_kept(plain_orders: Orders):
+    """With Tidegate's own tables there, rows that another row of their key displaced are kept in one of them, once."""
+    without_key(plain_orders)
+    plain_orders.settings = {**BY_TIME, "keys": ["id"]}
+    plain_orders.tidegate().create_schema()
+    insert(plain_orders, 1, "2024-01-31 12:29:00", "first")
+    insert(plain_orders, 1, LATER, "last")
+    plain_orders.run()
+    plain_orders.in_source("INSERT INTO orders VALUES (2, 'new', 1, NULL, %s)", LATER)
+    plain_orders.run()
+    asked = "SELECT key_columns, record FROM {}"
+    kept = ask(plain_orders.target, asked.format(own(plain_orders, "duplicate_records")))
+    assert [(key, json.loads(str(record))["item"]) for key, record in kept] == [("id", "first")]
+    asked = "SELECT records_inserted, duplicates_removed FROM {}"
+    counted = ask(plain_orders.target, asked.format(own(plain_orders, "incremental_metrics")))
+    assert sorted(map(tuple, counted)) == [(1, 1), (1, 1)]
+
+
+def test_rows_that_left_are_marked(orders: Orders):
+    """With `soft_delete` a row that left the source stays with a mark, and loses it when it comes back."""
+    orders.settings |= {"deletes": "key_compare", "soft_delete": "is_gone"}
+    orders.write(1, 2, 3, at=EARLY)
+    orders.run()
+    orders.assert_equal()
+    orders.in_source("DELETE FROM orders WHERE id IN (2, 3)")
+    orders.write(4, at=LATER)
+    assert orders.run().steps[-1].counts["deleted"] == 2
+    marked = "SELECT id, is_gone FROM orders ORDER BY id"
+    assert [(row[0], bool(row[1])) for row in ask(orders.target, marked)] == [
+        (1, False),
+        (2, True),
+        (3, True),
+        (4, False),
+    ]
+    assert orders.tidegate().verify().outcome == "equal"
+    assert orders.steps() == []
+    orders.write(2, at="2024-01-31 12:31:00", item="back")
+    orders.run()
+    assert [(row[0], bool(row[1])) for row in ask(orders.target, marked)] == [
+        (1, False),
+        (2, False),
+        (3, True),
+        (4, False),
+    ]
+    assert ask(orders.target, "SELECT item FROM orders WHERE id = 2")[0][0] == "back"
+    assert orders.tidegate().verify().outcome == "equal"
+
+
+def test_mark_must_be_there(plain_orders: Orders):
+    """A target that was there before and has no such column: the plan gives the DDL."""
+    plain_orders.write(1, at=EARLY)
+    plain_orders.run()
+    plain_orders.settings |= {"deletes": "key_compare", "soft_delete": "is_gone"}
+    [(_, problem)] = plain_orders.tidegate().plan().failures
+    assert "has no column is_gone" in problem and "ALTER TABLE" in problem
 
 
 def test_merge_reads_only_the_keys_of_the_window(plain_orders: Orders):

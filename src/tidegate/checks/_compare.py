@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from tidegate.hashing.rows import Words
 
 EXAMPLES = 5
-WAYS = ("missing in the target", "only in the target", "changed")
+QUARANTINED = "in quarantine"
+WAYS = ("missing in the target", "only in the target", "changed", QUARANTINED)
 _SOURCE, _TARGET = 0, 1
 # Characters that no key has: ("a, b", "c") and ("a", "b, c") are two keys, and a null is no text.
 _BETWEEN, _NULL = "\x1f", "\x1e"
@@ -109,6 +110,8 @@ class CompareSplit(Exchange):
     """What the lake or the ledger read as text: hashes can be compared only when it is read alike."""
     keys: tuple[str, ...] = ()
     """With keys, rows that differ are named by them."""
+    aside: frozenset[str] = frozenset()
+    """Hashes of rows of the source that a load kept out of the target."""
     buckets: int = 1
     names_keys: bool = False
     """The receipts were found to differ: the keys are read."""
@@ -128,7 +131,7 @@ class CompareSplit(Exchange):
 
     def compare(self, rows: Channels) -> dict[str, DifferingKeys]:
         source, target = (_table_of(rows.get(channel, ())) for channel in (_SOURCE, _TARGET))
-        return differing_keys(source, target)
+        return differing_keys(source, target, self.aside)
 
     def combine(self, notes: Sequence[Receipt], compared: Sequence[Mapping[str, DifferingKeys]]) -> Compared:
         receipts = {reader.channel: receipt for reader, receipt in zip(self.readers, notes, strict=True)}
@@ -215,8 +218,9 @@ def _table_of(blocks: Sequence[pa.RecordBatch]) -> pa.Table:
     return pa.Table.from_batches(blocks, schema=schema)
 
 
-def differing_keys(source: pa.Table, target: pa.Table) -> dict[str, DifferingKeys]:
-    """Return the keys of rows whose content is on one side only: missing, added and changed ones."""
+def differing_keys(source: pa.Table, target: pa.Table, aside: frozenset[str] = frozenset()) -> dict[str, DifferingKeys]:
+    """Return the keys of rows whose content is on one side only: missing, added and changed ones, and those of the
+    source that were kept aside."""
     content = ["key", "hash1", "hash2"]
     counted = [side.group_by(content).aggregate([([], "count_all")]) for side in (source, target)]
     both = counted[0].join(counted[1], content, join_type="full outer", left_suffix="_s", right_suffix="_t")
@@ -226,8 +230,15 @@ def differing_keys(source: pa.Table, target: pa.Table) -> dict[str, DifferingKey
         set(both.filter(is_more)["key"].to_pylist())
         for is_more in (_greater(in_source, in_target), _greater(in_target, in_source))
     )
-    groups = dict(zip(WAYS, (on_source - on_target, on_target - on_source, on_source & on_target), strict=True))
+    kept = _keys_aside(source, aside) & on_source if aside else set()
+    ways = (on_source - on_target - kept, on_target - on_source, (on_source & on_target) - kept, kept)
+    groups = dict(zip(WAYS, ways, strict=True))
     return {way: DifferingKeys(len(keys), tuple(sorted(keys)[:EXAMPLES])) for way, keys in groups.items() if keys}
+
+
+def _keys_aside(source: pa.Table, aside: frozenset[str]) -> set[str]:
+    columns = (source[name].to_pylist() for name in ("key", "hash1", "hash2"))
+    return {key for key, high, low in zip(*columns, strict=True) if f"{high:016x}{low:016x}" in aside}
 
 
 def _greater(counts: pa.ChunkedArray, others: pa.ChunkedArray) -> pa.ChunkedArray:

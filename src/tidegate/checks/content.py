@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tidegate.checks._compare import Compared, CompareSplit, compare_split, comparison_of, difference_in_words
+from tidegate.checks._compare import (
+    QUARANTINED,
+    Compared,
+    CompareSplit,
+    compare_split,
+    comparison_of,
+    difference_in_words,
+)
 from tidegate.interfaces.check import Check, Sides
 from tidegate.model.report import Comparison, Finding
 from tidegate.model.values import Value
@@ -28,8 +35,9 @@ class ContentCheck(Check):
 
     def split(self, sides: Sides, planned: PlannedTable, window: Value) -> CompareSplit:
         """Where rows may stay that the source no longer has, only keys tell whether all others are there."""
-        split = compare_split(sides, planned, window)
-        return split if planned.table.load.needs.deletes else replace(split, keys=planned.table.row_names)
+        split = replace(compare_split(sides, planned, window), aside=planned.state.aside)
+        asks_keys = planned.state.aside or not planned.table.load.needs.deletes
+        return replace(split, keys=planned.table.row_names) if asks_keys else split
 
     def evaluate(self, planned: PlannedTable, window: Value, result: Compared) -> tuple[Comparison, list[Finding]]:
         comparison = comparison_of(planned, window, result.source, result.target)
@@ -37,11 +45,27 @@ class ContentCheck(Check):
             return comparison, []
         if _is_kept(planned) and _differs_from_the_load(planned, result):
             return replace(comparison, contained=True), [_left_out(planned)]
-        if not planned.table.load.needs.deletes and result.keys and set(result.keys) <= {"only in the target"}:
-            more = result.keys["only in the target"].count
-            what = f"every row of the source is in the target, which holds {more:,} more (`allow_deletes` is off)"
-            return replace(comparison, contained=True), [Finding(planned.key, "receipt", what, window.text, "note")]
+        allowed = {QUARANTINED} if planned.table.load.needs.deletes else {QUARANTINED, "only in the target"}
+        if result.keys and set(result.keys) <= allowed:
+            return replace(comparison, contained=True), _allowed(planned, window, result)
         return comparison, [Finding(planned.key, "receipt", difference_in_words(comparison, result.keys), window.text)]
+
+
+def _allowed(planned: PlannedTable, window: Value, result: Compared) -> list[Finding]:
+    """Return a finding for each difference that the settings allow."""
+    counts = {way: found.count for way, found in result.keys.items()}
+    findings = []
+    if QUARANTINED in counts:
+        late = counts[QUARANTINED]
+        what = f"{late:,} late rows are in quarantine, in the table late_arriving_data (`late: quarantine`)"
+        findings.append(Finding(planned.key, "receipt", what, window.text, "warning"))
+    if "only in the target" in counts:
+        more = counts["only in the target"]
+        what = f"every row of the source is in the target, which holds {more:,} more (`allow_deletes` is off)"
+        if findings:
+            what = f"the target holds {more:,} rows that the source does not have (`allow_deletes` is off)"
+        findings.append(Finding(planned.key, "receipt", what, window.text, "note"))
+    return findings
 
 
 def _is_kept(planned: PlannedTable) -> bool:

@@ -17,7 +17,7 @@ from tidegate.model.names import TableName, staged_name
 from tidegate.model.types import type_fit
 from tidegate.model.values import ValueKind
 from tidegate.sql.contents import checksum
-from tidegate.sql.text import Dialect, Sql, render
+from tidegate.sql.text import Dialect, Sql, render, sql
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -179,8 +179,8 @@ class Database(ABC):
 
         Each has `session` (which names this transaction and no later one), `who` (for people), `age` in seconds, and
         `wrote`: whether it has taken a lock to write to the table. The answer is null where this login may not see
-        transactions; None where the server cannot tell. The query is part of a larger statement, so that bound and
-        transactions are of one moment."""
+        transactions; None where the server cannot tell, or no query can. The query is part of a larger statement, so
+        that bound and transactions are of one moment."""
         return None
 
     # Targets
@@ -386,6 +386,16 @@ class Session(ABC):
     @abstractmethod
     def now(self) -> str:
         """Return the time of the server's clock, in UTC, as ISO text."""
+
+    def open_transactions(self, table: TableName) -> str | None:
+        """Return the answer of `Database.open_transactions` now; None where this login may not see transactions.
+
+        Overridden where no query can ask it: then it is asked after the bound."""
+        question = self.database.open_transactions(table)
+        if question is None:
+            return None
+        answer = self.query(sql("SELECT ({seen})", seen=question))[0][0]
+        return None if answer is None else str(answer)
 
     def log_space(self) -> str:
         """Return how much space log and files have for a large transaction, for people to read.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, TypeVar
 
@@ -100,11 +100,40 @@ class StageBook(Protocol):
         """Return the records of a target table, oldest first."""
 
 
+@dataclass(frozen=True)
+class AsideRow:
+    """A row of a window that does not go into the target, as it is kept beside it."""
+
+    identity: str
+    """Tells the row from all others that are kept: the same row comes again with every look-back."""
+    key: str
+    hash: str
+    record: str
+    """The row as a JSON object."""
+
+
+class RowsAside(Protocol):
+    """Tidegate's own tables of rows that did not go into the target. Each row is kept once."""
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the tables exist: `tidegate schema create` and settings that need them create them."""
+
+    def keep_late(self, rows: Iterable[AsideRow], column: str, reached: str) -> int:
+        """Keep rows from below the watermark. Joins an open transaction. Return how many were new."""
+
+    def keep_duplicates(self, rows: Iterable[AsideRow], keys: Sequence[str], rule: str) -> int:
+        """Keep rows whose key another row of the window has. Joins an open transaction. Return how many were new."""
+
+
 class LedgerView(Protocol):
     """The ledger, as far as one window is concerned."""
 
     @property
     def stages(self) -> StageBook: ...
+
+    @property
+    def aside(self) -> RowsAside: ...
 
     def reached(self, place: str) -> None:
         """Tell how far a load came: a run may be interrupted there."""
@@ -207,6 +236,11 @@ class Load(ABC):
     def row_keys(self) -> tuple[str, ...]:
         """Return what names a row, where settings or a key say so."""
         return self.needs.keys
+
+    @property
+    def keeps_rows_aside(self) -> bool:
+        """Return whether rows may stay out of the target, and have to be kept in a table of Tidegate's own."""
+        return False
 
     # In the plan
 

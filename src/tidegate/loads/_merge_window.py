@@ -24,15 +24,19 @@ from tidegate.interfaces.load import (
     proved_columns,
     with_entry,
 )
+from tidegate.loads._aside import aside_rows
 from tidegate.loads._difference import RowDifference, difference_of
 from tidegate.loads._merge_writes import Change, MergeTask
 from tidegate.loads._window_rows import WindowRules, chosen_rows, late_rows
 from tidegate.model.receipt import Receipt
-from tidegate.sql.contents import count_rows
+from tidegate.model.tokens import IncrementalWindow
+from tidegate.sql.contents import both, count_rows
 from tidegate.sql.staged import key_is_staged
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from tidegate.hashing.differences import Mask
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +55,9 @@ class Rows:
     batches: Batches
     count: int
     repeated: int = 0
+    """How many were left out because another row has their key."""
+    kept_out: tuple[Batches, Mask] | None = None
+    """Rows among which some stay out of the target, and which those are."""
 
 
 def merge_window(session: Session, incoming: Incoming, receipt_of: ReceiptOf) -> Loaded:
@@ -63,9 +70,14 @@ def merge_window(session: Session, incoming: Incoming, receipt_of: ReceiptOf) ->
         if found.duplicates[0]:
             chosen = chosen_rows(task, task.rules, task.keys, incoming.batches)
             rows, found = _compared(session, task, request, _selected(task, incoming.batches, chosen), stages)
+        late = _late(task, found, rows)
+        if task.rules.late == "quarantine" and late.any():
+            rows = replace(_selected(task, rows.batches, ~late), repeated=rows.repeated, kept_out=(rows.batches, late))
+            request = _rows_of_keys(session, task, rows.batches, stages)
+            rows, found = _compared(session, task, request, rows, stages)
         for side, nulls, twice in zip(("source", "target"), found.without_key, found.duplicates, strict=True):
             _require_keys(task, side, nulls, twice)
-        expected, late = _expected(task, found, rows), _late(task, found, rows)
+        expected = _expected(task, found, rows)
         meant = _meant(session, incoming, found, stages)
         change = Change(session, task, meant, rows.batches, stages)
         with session.transaction():
@@ -78,18 +90,30 @@ def merge_window(session: Session, incoming: Incoming, receipt_of: ReceiptOf) ->
             left = receipt_of(request)
             if not left.same_as(expected):
                 raise proof_failed(task, f"expected {expected}, read back {left}")
+            _keep_aside(incoming, rows)
             target_rows = _target_rows(task, session, inserted - deleted)
             incoming.ledger.record(with_entry(fenced, target_rows=target_rows).entry)
-    counts = {"inserted": inserted, "updated": updated, "deleted": deleted, "late": late, "duplicates": rows.repeated}
+    counts = {"inserted": inserted, "updated": updated, "deleted": deleted, **_told_apart(task, rows, int(late.sum()))}
     if not inserted + updated + deleted:
-        return Loaded("equal already", counts=counts)
+        return Loaded("equal already", counts=counts, warning=_warning(task, int(late.sum())))
     always = ("inserted", "updated", "deleted") if task.updates else ("inserted",)
     words = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count or name in always)
-    warned = late and task.rules.late == "report"
-    warning = (
-        f"{late:,} late: the cursor of so many rows lies below the watermark that was reached before" if warned else ""
+    return Loaded("loaded", inserted + updated, words, counts, _warning(task, int(late.sum())))
+
+
+def _told_apart(task: WindowTask, rows: Rows, late: int) -> dict[str, int]:
+    return {"in quarantine" if task.rules.late == "quarantine" else "late": late, "duplicates": rows.repeated}
+
+
+def _warning(task: WindowTask, late: int) -> str:
+    if not late or task.rules.late == "merge":
+        return ""
+    if task.rules.late == "report":
+        return f"{late:,} late: the cursor of so many rows lies below the watermark that was reached before"
+    return (
+        f"{late:,} late: so many rows lie below the watermark that was reached before. They are kept in the table"
+        " late_arriving_data and not in the target; `late: merge` and `tidegate run --reload` bring them"
     )
-    return Loaded("loaded", inserted + updated, words, counts, warning)
 
 
 def _rows_of_keys(session: Session, task: WindowTask, batches: Batches, stages: ExitStack) -> ReadRequest:
@@ -98,7 +122,8 @@ def _rows_of_keys(session: Session, task: WindowTask, batches: Batches, stages: 
         return task.request
     keys = (batch.select(list(task.keys)) for batch in batches())
     stage = stages.enter_context(session.staging_table(task.request.table, task.key_columns, keys))
-    return replace(task.request, rows=key_is_staged(stage, task.key_columns))
+    staged, present = key_is_staged(stage, task.key_columns), task.request.rows
+    return replace(task.request, rows=staged if present is None else both(staged, present))
 
 
 def _compared(
@@ -142,11 +167,30 @@ def _expected(task: WindowTask, found: RowDifference, rows: Rows) -> Receipt:
     return found.old + receipt_of(select_rows(rows.batches(), found.inserted, names))
 
 
-def _late(task: WindowTask, found: RowDifference, rows: Rows) -> int:
-    """Return how many of the rows that are written lie below the watermark that was reached before."""
-    written = found.inserted | found.changed if task.updates else found.inserted
+def _late(task: WindowTask, found: RowDifference, rows: Rows) -> Mask:
+    """Return which of the rows that are written lie below the watermark that was reached before."""
+    written: Mask = found.inserted | found.changed if task.updates else found.inserted
     late = late_rows(task, task.rules, rows.batches) if written.any() else None
-    return 0 if late is None else int((late & written).sum())
+    return written & False if late is None else late & written
+
+
+def _keep_aside(incoming: Incoming, rows: Rows) -> None:
+    """Keep the rows that do not go into the target. Late ones must be kept, or they would be lost."""
+    import numpy as np
+
+    task: WindowTask = incoming.task
+    aside = incoming.ledger.aside
+    if rows.kept_out is not None:
+        batches, late = rows.kept_out
+        window = task.entry.token
+        reached = window.reached if isinstance(window, IncrementalWindow) else None
+        assert reached is not None, "without a watermark no row is late"
+        aside.keep_late(aside_rows(task, task.keys, batches, late), str(task.rules.cursor), reached.text)
+    if rows.repeated and aside.is_there:
+        chosen = chosen_rows(task, task.rules, task.keys, incoming.batches)
+        others = aside_rows(task, task.keys, incoming.batches, ~np.asarray(chosen, bool))
+        rule = f"the row with the greatest {task.rules.cursor} was chosen"
+        aside.keep_duplicates(others, task.keys, rule)
 
 
 def _meant(session: Session, incoming: Incoming, found: RowDifference, stages: ExitStack) -> RowDifference:
@@ -181,7 +225,7 @@ def _target_rows(task: WindowTask, session: Session, more: int) -> int:
     """Return how many rows the target has after the load. It is counted where planning could not know."""
     if task.rules.target_rows is not None:
         return task.rules.target_rows + more
-    return int(str(session.query(count_rows(task.request.table))[0][0]))
+    return int(str(session.query(count_rows(task.request.table, task.request.rows))[0][0]))
 
 
 def _require_keys(task: WindowTask, side: str, without: list[str], twice: list[str]) -> None:

@@ -13,8 +13,10 @@ from tidegate.interfaces.database import ReadRequest, Session
 from tidegate.interfaces.load import Batches, LoadTask
 from tidegate.loads._difference import RowDifference, kept_rows
 from tidegate.loads._own_columns import own_columns
+from tidegate.loads._soft_deletes import is_gone
 from tidegate.model.columns import Column
 from tidegate.model.names import TableName
+from tidegate.sql.contents import has_rows
 from tidegate.sql.staged import delete_by_stage, key_is_staged, update_from_stage
 
 if TYPE_CHECKING:
@@ -36,6 +38,8 @@ class MergeTask(LoadTask):
     rewrites: bool = False
     """Rows that change leave and come again: no update moves values of another unique key from row to row, since
     servers look at each row by itself."""
+    flag: Column | None = None
+    """Rows that leave are not deleted: this column of the target says that they are gone."""
 
     @property
     def key_columns(self) -> list[Column]:
@@ -59,8 +63,10 @@ class Change:
         self._again = changed if task.rewrites or self._are_all_fixed() else 0
         self._leaving: TableName | None = None
         self._changed: TableName | None = None
-        if self._again or gone:
-            keys = chain(found.removed_keys() if gone else (), self._keys(changed=True) if self._again else ())
+        self._marked, self._back = self._flagged(found, inserted, gone)
+        if self._again or (gone and self._marked is None):
+            gone_keys = found.removed_keys() if gone and self._marked is None else ()
+            keys = chain(gone_keys, self._keys(changed=True) if self._again else ())
             self._leaving = self._staged(task.key_columns, keys)
         if changed and not self._again:
             names = [column.name for column in (*task.key_columns, *task.other_columns)]
@@ -76,6 +82,19 @@ class Change:
         )
         self._kept = stages.enter_context(own_columns(session, task, task.key_columns)) if self._again else None
         self.touched = self._touched(found, inserted + changed, gone)
+
+    def _flagged(self, found: RowDifference, inserted: int, gone: int) -> tuple[TableName | None, TableName | None]:
+        """Return stages with the keys of rows that are marked as gone, and of rows that may be marked and come back."""
+        task = self._task
+        if task.flag is None:
+            return None, None
+        marked = back = None
+        if gone:
+            keys = (_with_flag(batch, task.flag) for batch in found.removed_keys())
+            marked = self._staged([*task.key_columns, task.flag], keys)
+        if inserted and self._session.query(has_rows(task.request.table, is_gone(task.flag))) != [(0,)]:
+            back = self._staged(task.key_columns, self._keys(inserted=True))
+        return marked, back
 
     def _touched(self, found: RowDifference, coming: int, gone: int) -> ReadRequest | None:
         """Return how the rows are read that this writes or deletes; None where it touches most of the table."""
@@ -106,7 +125,13 @@ class Change:
     def apply(self) -> tuple[int, int, int]:
         """Return how many rows were inserted, updated and deleted, as the server counted them."""
         table, keys = self._task.request.table, self._task.key_columns
-        left = changed = 0
+        left = changed = marked = 0
+        if self._marked is not None:
+            assert self._task.flag is not None
+            marked = self._session.execute(update_from_stage(table, self._marked, keys, [self._task.flag]))
+        if self._back is not None:
+            # What had left came back: a row that says so must not be in the way.
+            self._session.execute(delete_by_stage(table, self._back, keys))
         if self._leaving is not None:
             if self._kept is not None:
                 self._kept.save(key_is_staged(self._leaving, keys))
@@ -118,7 +143,16 @@ class Change:
         came = self._insert()
         if self._kept is not None:
             self._kept.put_back()
-        return came - self._again, changed + self._again, left - self._again
+        return came - self._again, changed + self._again, left - self._again + marked
+
+
+def _with_flag(keys: pa.RecordBatch, flag: Column) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    from tidegate.hashing.arrow import arrow_schema
+
+    marks = pa.array([1] * keys.num_rows).cast(arrow_schema([flag]).field(0).type)
+    return pa.RecordBatch.from_arrays([*keys.columns, marks], [*keys.schema.names, flag.name])
 
 
 def _coming(task: MergeTask, found: RowDifference, batches: Batches, stages: ExitStack) -> tuple[Mask, Mask, Batches]:

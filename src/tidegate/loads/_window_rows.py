@@ -26,7 +26,7 @@ class WindowRules:
     duplicates: str
     """`latest`: of several rows of a key the newest counts. `refuse`: several rows of a key are an error."""
     late: str
-    """What happens to rows from below the watermark: `merge` or `report`."""
+    """What happens to rows from below the watermark: `merge`, `report` or `quarantine`."""
     compares_keys: bool = False
     """Rows leave the target whose key the source no longer has."""
     target_rows: int | None = None

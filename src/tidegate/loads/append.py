@@ -52,9 +52,9 @@ class AppendSettings(Settings):
     duplicates: Literal["latest", "refuse", "keep"] | None = None
     """Of several rows of a key in one window the newest counts (`latest`, where there is a key), or the load is refused
     (`refuse`), or all are kept (`keep`, where there is no key)."""
-    late: Literal["merge", "report"] = "merge"
+    late: Literal["merge", "quarantine", "report"] = "merge"
     """Rows of a key from below the watermark are appended like others and counted (`merge`), and also warned of
-    (`report`)."""
+    (`report`). Or they stay out of the target, in the table `late_arriving_data` (`quarantine`)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,6 +99,12 @@ class Append(Load):
                 UNTOUCHED,
                 "Use `duplicates: latest`, or name other `keys`.",
             )
+        if not keys and settings.late != "merge":
+            raise Unsupported(
+                f"{settings.name}: `late: {settings.late}` tells rows apart by their key, and nothing names a row.",
+                UNTOUCHED,
+                "Name `keys`, or leave out `late`.",
+            )
         orders_target = change.cursor.is_extracted and all(
             catalogs.target.database.value_kind(table.in_target(column)) is catalogs.source.database.value_kind(column)
             for column in change.cursor.columns
@@ -123,6 +129,10 @@ class Append(Load):
     @property
     def needs(self) -> LoadNeeds:
         return LoadNeeds(keys=self.keys, deletes=False)
+
+    @property
+    def keeps_rows_aside(self) -> bool:
+        return bool(self.keys) and self.rules.late == "quarantine"
 
     def task(self, task: LoadTask, step: LoadStep, state: TableState, loads: int) -> LoadTask:
         rows = (state.target.get(WHOLE_TABLE) or 0) if loads == 1 else None

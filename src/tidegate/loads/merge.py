@@ -19,13 +19,14 @@ from tidegate.loads._merge_whole import merge_whole_table
 from tidegate.loads._merge_window import WindowTask, merge_window
 from tidegate.loads._merge_writes import MergeTask
 from tidegate.loads._replace import replace_rows
+from tidegate.loads._soft_deletes import with_mark
 from tidegate.loads._window_rows import WindowRules
-from tidegate.model.columns import TableSchema
+from tidegate.model.columns import Column, TableSchema
 from tidegate.model.plan import Load as LoadStep
 from tidegate.model.plan import Notice
 from tidegate.model.state import TableState
 from tidegate.model.windows import WHOLE_TABLE
-from tidegate.settings import Columns, Settings
+from tidegate.settings import Columns, Settings, Text
 from tidegate.tables.found import UNTOUCHED, Catalogs, FoundTable
 
 
@@ -46,10 +47,14 @@ class MergeChangesSettings(Settings):
     deletes: Literal["ignore", "key_compare"] = "ignore"
     """What happens to rows that left the source: nothing, or they are deleted. Then every run reads all keys of the
     source and compares them."""
+    soft_delete: Text | None = None
+    """A column of the target that marks rows which left the source, instead of deleting them. A row that comes back
+    loses its mark. Needs `deletes: key_compare`."""
     duplicates: Literal["latest", "refuse"] = "latest"
     """Of several rows of a key in one window the newest counts (`latest`), or the load is refused (`refuse`)."""
-    late: Literal["merge", "report"] = "merge"
-    """Rows from below the watermark are applied like others and counted (`merge`), and also warned of (`report`)."""
+    late: Literal["merge", "quarantine", "report"] = "merge"
+    """Rows from below the watermark are applied like others and counted (`merge`), and also warned of (`report`). Or
+    they stay out of the target, in the table `late_arriving_data` (`quarantine`)."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +73,8 @@ class Merge(Load):
     """Rows that change leave the target and come again, so that values of its other unique keys may change places."""
     rules: WindowRules | None = None
     """How windows of changes are applied; None for a whole table."""
+    mark: Column | None = None
+    """The column that marks rows which left the source; None where they are deleted."""
 
     @classmethod
     def settings_for(cls, change: type[Change]) -> type[AnySettings]:
@@ -87,7 +94,7 @@ class Merge(Load):
         cls, settings: Any, table: FoundTable, required: Requirements, change: ChangeColumns, catalogs: Catalogs
     ) -> tuple[Load, FoundTable]:
         if change.cursor is not None:
-            return cls._of_changes(settings, table, required, change)
+            return cls._of_changes(settings, table, required, change, catalogs)
         key, strategy = required.keys, _strategy(settings, required.keys)
         copied = {column.name for column in table.columns}
         if strategy == "upsert" and (not key or not set(key) <= copied):
@@ -105,7 +112,7 @@ class Merge(Load):
 
     @classmethod
     def _of_changes(
-        cls, settings: Any, table: FoundTable, required: Requirements, change: ChangeColumns
+        cls, settings: Any, table: FoundTable, required: Requirements, change: ChangeColumns, catalogs: Catalogs
     ) -> tuple[Load, FoundTable]:
         assert change.cursor is not None
         key, copied = required.keys, {column.name for column in table.columns}
@@ -122,13 +129,14 @@ class Merge(Load):
             late=settings.late,
             compares_keys=settings.deletes == "key_compare",
         )
+        mark, table = with_mark(settings, table, catalogs)
         target = table.target
         referenced = target is not None and bool(target.referenced_by)
         rewrites = target is not None and not referenced and may_change_places(target, key, copied)
         if target is not None and not any(_begins_with(index, key) for index in _indexes(target)):
             text = f"no index of the target starts with the key ({', '.join(key)}): every load scans the target"
             table = replace(table, notices=(*table.notices, Notice(text, severity="warning")))
-        return cls(key, True, required.deletes, rewrites, rules), table
+        return cls(key, True, required.deletes, rewrites, rules, mark), table
 
     @property
     def check(self) -> str:
@@ -138,6 +146,10 @@ class Merge(Load):
     def needs(self) -> LoadNeeds:
         compares = self.rules is not None and self.rules.compares_keys
         return LoadNeeds(keys=self.keys, deletes=self.deletes, all_keys=compares)
+
+    @property
+    def keeps_rows_aside(self) -> bool:
+        return self.rules is not None and self.rules.late == "quarantine"
 
     @property
     def replaces_rows(self) -> bool:
@@ -152,7 +164,9 @@ class Merge(Load):
         rows = (state.target.get(WHOLE_TABLE) or 0) if loads == 1 else None
         deletes = self.rules.compares_keys and step.is_newest
         rules = replace(self.rules, target_rows=rows)
-        return WindowTask(**vars(task), keys=self.keys, deletes=deletes, rewrites=self.rewrites, rules=rules)
+        return WindowTask(
+            **vars(task), keys=self.keys, deletes=deletes, rewrites=self.rewrites, flag=self.mark, rules=rules
+        )
 
     def apply(self, session: Session, incoming: Incoming, receipt_of: ReceiptOf) -> Loaded:
         if self.merges and self.rules is not None:

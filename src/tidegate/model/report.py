@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +43,8 @@ class StepOutcome:
     seconds: float = 0.0
     bytes: int = 0
     error: str = ""
+    counts: Mapping[str, int] = field(default_factory=dict)
+    """Of a load: how many rows were inserted, updated, deleted, late and so on, where it tells them apart."""
 
 
 @dataclass(frozen=True)

@@ -129,6 +129,8 @@ class TableState:
     """Of a table that is compared as a whole: what the target's content adds up to; None when it was not read."""
     unread: bool = False
     """Of a table that is compared as a whole: its rows are too many to be read while planning."""
+    aside: frozenset[str] = frozenset()
+    """Hashes of rows of the source that loads kept out of the target, as `AsideRow` has them."""
     superseded: tuple[str, ...] = ()
     """Of a table that is compared as a whole: ids of its older lake entries, oldest first."""
 

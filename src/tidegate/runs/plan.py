@@ -22,7 +22,9 @@ from tidegate.runs.run import Pipeline
 from tidegate.runs.sessions import SessionPool
 from tidegate.sql.contents import has_rows
 from tidegate.sql.staged import has_any_value
+from tidegate.state import own_tables
 from tidegate.state.ledger import Ledger
+from tidegate.state.rows_aside import Aside
 from tidegate.tables.found import UNTOUCHED, Catalogs
 from tidegate.tables.order import in_load_order
 from tidegate.tables.own_columns import REMEDY, reason_without_key
@@ -113,6 +115,8 @@ class Planner:
                 place = self.pipeline.target_place
                 sessions = Sessions(source, target, self.pipeline.lake, ledger, place, expect_rows)
                 state = table.change.inspect(sessions, count_all=count_all)
+                if table.load.keeps_rows_aside and ledger is not None and own_tables.exist(target):
+                    state = replace(state, aside=Aside(target, settings.name).late_hashes())
         except TidegateError as problem:
             return FailedTable(settings.name, problem, table, state)
         return self.steps_of(table, state, ask)

@@ -19,11 +19,8 @@ from tidegate.model.values import Value
 from tidegate.runs.run import Run
 from tidegate.state import own_tables
 from tidegate.state.ledger import Ledger
-from tidegate.state.records import Records
+from tidegate.state.records import PIPELINE, Records
 from tidegate.tables.planned import PlannedTable
-
-PIPELINE = "tidegate"
-"""The pipeline of these rows. Their source is the table's name in `tidegate.yml`."""
 
 
 def record(run: Run, control: Session, planned: Sequence[PlannedTable]) -> None:
@@ -63,10 +60,12 @@ def _record_table(run: Run, control: Session, planned: PlannedTable, outcomes: S
         source_id=planned.key,
         records_extracted=_rows(outcomes, "extract"),
         records_written=_rows(outcomes, "load"),
-        records_inserted=None,
-        records_updated=None,
-        records_deleted=_rows(outcomes, "remove"),
+        records_inserted=_counted(outcomes, "inserted"),
+        records_updated=_counted(outcomes, "updated"),
+        records_deleted=_rows(outcomes, "remove") + (_counted(outcomes, "deleted") or 0),
         records_unchanged=None,
+        duplicates_removed=_counted(outcomes, "duplicates") or 0,
+        late_records=(_counted(outcomes, "late") or 0) + (_counted(outcomes, "in quarantine") or 0),
         milliseconds=round(1000 * sum(outcome.seconds for outcome in outcomes)),
         status="failed" if any(outcome.outcome == "failed" for outcome in outcomes) else "done",
     )
@@ -108,6 +107,12 @@ def _record_gaps(records: Records, key: str, column: str, window: IncrementalWin
         for gap in window.gaps
     }
     records.record_gaps(PIPELINE, key, column, gaps)
+
+
+def _counted(outcomes: Sequence[StepOutcome], what: str) -> int | None:
+    """Return how many rows the loads counted; None where none of them told these rows apart."""
+    found = [outcome.counts[what] for outcome in outcomes if outcome.outcome != "failed" and what in outcome.counts]
+    return sum(found) if found else None
 
 
 def _rows(outcomes: Sequence[StepOutcome], step: str) -> int:

@@ -21,9 +21,10 @@ from tidegate.model.report import RunReport, StepOutcome
 from tidegate.model.state import RESTORED, LakeEntry, LedgerEntry
 from tidegate.model.values import Value
 from tidegate.runs.listener import Boundary
-from tidegate.runs.load import LoadSplit, WindowLedger, WindowLoad
+from tidegate.runs.load import LoadSplit
 from tidegate.runs.plan import planning
 from tidegate.runs.run import Job, Run
+from tidegate.runs.window import WindowLedger, WindowLoad
 from tidegate.spark.executor import SplitOutcome
 from tidegate.state.ledger import Ledger
 from tidegate.tables.planned import FailedTable, PlannedTable

@@ -22,6 +22,7 @@ from tidegate.runs.remove import remove
 from tidegate.runs.run import Run
 from tidegate.runs.stages import tidy_stages
 from tidegate.sql.text import raw
+from tidegate.state import own_tables
 from tidegate.state.ledger import Ledger
 from tidegate.tables.planned import Ask, FailedTable, PlannedTable, partition_results
 
@@ -151,6 +152,8 @@ def _reload(exchanges: Exchanges) -> Ask:
 
 def _change_schemas(run: Run, control: Session, planned: Sequence[PlannedTable]) -> None:
     """Run the DDL of every table and declare its scope. A table whose DDL fails is left out of the run."""
+    if any(table.table.load.keeps_rows_aside for table in planned):
+        own_tables.create(control)
     for table in planned:
         for step in table.steps(ChangeSchema):
             run.do(table.key, step, partial(_execute, control, step))

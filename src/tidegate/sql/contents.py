@@ -9,8 +9,15 @@ from tidegate.model.names import TableName
 from tidegate.sql.text import Checksum, Count, Name, Sql, names, sql
 
 
-def count_rows(table: TableName) -> Sql:
-    return sql("SELECT {count} FROM {table}", count=Count(), table=Name.of(table))
+def count_rows(table: TableName, rows: Sql | None = None) -> Sql:
+    """Return a query for the number of rows, or of those that meet the condition `rows`."""
+    query = sql("SELECT {count} FROM {table}", count=Count(), table=Name.of(table))
+    return query if rows is None else sql("{query} WHERE {rows}", query=query, rows=rows)
+
+
+def both(rows: Sql, others: Sql) -> Sql:
+    """Return the condition for rows that meet both conditions."""
+    return sql("({rows}) AND ({others})", rows=rows, others=others)
 
 
 def select_rows(table: TableName, columns: Sequence[Column], rows: Sql | None) -> Sql:

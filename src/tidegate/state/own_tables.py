@@ -17,7 +17,7 @@ from tidegate.model.names import TableName
 from tidegate.model.types import Type
 from tidegate.sql.text import Literal, Name, Sql, sql
 
-VERSION = 1
+VERSION = 2
 PART = "own tables"
 
 
@@ -148,8 +148,10 @@ TABLES: dict[str, OwnTable] = {
             "record": _LONG,
             "reason": _LONG,
             "found_at": _TIME,
+            "record_key": _LONG,
+            "record_hash": _ID,
         },
-        "watermark_value",
+        "watermark_value record_key record_hash",
     ),
     "incremental_config": _table(
         "Settings of sources, as JSON",

@@ -17,6 +17,8 @@ from tidegate.model.records import Gap, LoadMetrics, Watermark, text_of, type_of
 from tidegate.sql.text import First, Literal, Name, Sql, names, raw, sql
 from tidegate.state.own_tables import TABLES, insert, own
 
+PIPELINE = "tidegate"
+"""The pipeline of rows that runs write. Their source is the table's name in `tidegate.yml`."""
 _METRICS = tuple(TABLES["incremental_metrics"].types)
 _GAPS = tuple(TABLES["data_gaps"].types)
 

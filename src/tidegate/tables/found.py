@@ -14,7 +14,7 @@ from tidegate.model.plan import ChangeSchema, Notice
 from tidegate.model.state import LedgerEntry, types_when_extracted
 from tidegate.model.types import Type
 from tidegate.settings import TableSettings
-from tidegate.sql.text import Sql
+from tidegate.sql.text import Sql, sql
 from tidegate.tables.drift import compare
 
 UNTOUCHED = "Nothing was read or written for this table."
@@ -49,6 +49,8 @@ class FoundTable:
     """The target as it is configured, for lock and ledger alike; the server may spell it otherwise."""
     generated: tuple[str, ...] = ()
     """Columns that the load generates: the source does not have them."""
+    gone: Sql | None = None
+    """A condition for rows of the target that only say that their key left the source: they count as not there."""
 
     def in_target(self, column: Column) -> Column:
         """Return the target's column of the same name."""
@@ -118,7 +120,15 @@ class FoundTable:
         return ReadRequest(self.source.name, self.extracted_columns, rows, self._text_columns, self.batch)
 
     def from_target(self, rows: Sql | None) -> ReadRequest:
+        rows = self.present_in_target(rows)
         return ReadRequest(self.target_name, self.target_columns, rows, self._text_columns, self.batch)
+
+    def present_in_target(self, rows: Sql | None = None) -> Sql | None:
+        """Return the condition for rows of the target that count as there, of those that meet `rows`."""
+        if self.gone is None:
+            return rows
+        present = sql("NOT ({gone})", gone=self.gone)
+        return present if rows is None else sql("({rows}) AND {present}", rows=rows, present=present)
 
     @property
     def _text_columns(self) -> tuple[str, ...]:

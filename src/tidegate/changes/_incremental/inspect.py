@@ -23,7 +23,6 @@ from tidegate.model.windows import WHOLE_TABLE as ALL
 from tidegate.sql import watermarks
 from tidegate.sql.contents import count_rows
 from tidegate.sql.cursors import count_where
-from tidegate.sql.text import sql
 from tidegate.tables.found import UNTOUCHED
 
 if TYPE_CHECKING:
@@ -112,7 +111,12 @@ def _with_keys(change: IncrementalChange, entry: LakeEntry) -> LakeEntry:
 
 
 def _count_target(change: IncrementalChange, target: Session) -> int | None:
-    return None if change.table.target is None else _number(target.query(count_rows(change.table.target_name)))
+    table = change.table
+    return (
+        None
+        if table.target is None
+        else _number(target.query(count_rows(table.target_name, table.present_in_target())))
+    )
 
 
 def _by_cursor(change: IncrementalChange, source: Session, state: IncrementalState) -> IncrementalState:
@@ -178,6 +182,8 @@ def _bounds(
         for texts in (answer[:count], answer[count : 2 * count])
     )
     rows, transactions = answer[2 * count :]
+    if seen is None and not change.counts_commits:
+        transactions = source.open_transactions(table)
     return newest, past, int(str(rows)), None if transactions is None else str(transactions)
 
 
@@ -209,12 +215,12 @@ def _holders(
     found = transactions_from_json(answer, only_writers=clock is None)
     if clock is not None:
         return tuple(replace(holder, low=clock.minus(holder.age + 1)) for holder in found)
-    question = source.database.open_transactions(change.table.source.name)
-    assert question is not None
     for seconds in _WAITS if found else ():
         time.sleep(seconds)
-        text = source.query(sql("SELECT ({seen})", seen=question))[0][0]
-        now = {holder.session for holder in transactions_from_json(str(text), only_writers=True)}
+        text = source.open_transactions(change.table.source.name)
+        if text is None:
+            break
+        now = {holder.session for holder in transactions_from_json(text, only_writers=True)}
         found = [holder for holder in found if holder.session in now]
         if not found:
             break

@@ -16,7 +16,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tidegate.databases.mysql import transactions, types
+from tidegate.databases.mysql import types
 from tidegate.databases.mysql.dialect import DIALECT
 from tidegate.databases.mysql.statements import create_stage
 from tidegate.interfaces import Capabilities, Database, Session
@@ -119,9 +119,6 @@ class Mysql(Database):
         }
         found = moment.get(cursor.logical_type.family)
         return None if found is None else sql("SELECT CAST({moment} AS CHAR)", moment=found)
-
-    def open_transactions(self, table: TableName) -> Sql | None:
-        return transactions.open_transactions()
 
     def declare(self, column: Column) -> Column:
         return types.declare(column, self._collation)

@@ -23,7 +23,7 @@ from pymysql.constants import FIELD_TYPE
 from pymysql.converters import encoders
 
 from tidegate.databases._key_ranges import split_by_key
-from tidegate.databases.mysql import catalog
+from tidegate.databases.mysql import catalog, transactions
 from tidegate.databases.mysql.dialect import DIALECT
 from tidegate.databases.mysql.failures import LOST, VALUE_REFUSED, code_of, translated, unreachable, value_refused
 from tidegate.databases.mysql.statements import distinct_values, select_rows
@@ -190,6 +190,16 @@ class MysqlSession(Session):
         return str(self.query(sql("SELECT DATE_FORMAT(UTC_TIMESTAMP(6), '%Y-%m-%dT%H:%i:%s.%f+00:00')"))[0][0])
 
     # Rows
+
+    def open_transactions(self, table: TableName) -> str | None:
+        try:
+            monitor = str(self._fetch_all(transactions.MONITOR)[0][2])
+        except DatabaseError:
+            if not self.is_open:
+                raise
+            return None  # without the right PROCESS
+        found = transactions.writers(monitor)
+        return None if found is None else transactions.as_json(found)
 
     def read(self, request: ReadRequest) -> Iterator[pa.RecordBatch]:
         from tidegate.databases.mysql.decoding import decode

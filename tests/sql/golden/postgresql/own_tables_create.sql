@@ -70,7 +70,7 @@ CREATE TABLE "tidegate"."data_gaps" ("gap_id" character varying(64) NOT NULL, "p
 CREATE SCHEMA IF NOT EXISTS "tidegate";
 CREATE TABLE "tidegate"."scd_history" ("history_id" character varying(64) NOT NULL, "target_table" character varying(300) NOT NULL, "business_key" text NOT NULL, "effective_from" character varying(400) NOT NULL, "version" text NOT NULL, "load_id" character varying(64) NOT NULL, "recorded_at" character varying(40) NOT NULL, PRIMARY KEY ("history_id"));
 CREATE SCHEMA IF NOT EXISTS "tidegate";
-CREATE TABLE "tidegate"."late_arriving_data" ("record_id" character varying(64) NOT NULL, "pipeline_id" character varying(100) NOT NULL, "source_id" character varying(200) NOT NULL, "watermark_column" character varying(128) NOT NULL, "watermark_value" character varying(400), "record" text NOT NULL, "reason" text NOT NULL, "found_at" character varying(40) NOT NULL, PRIMARY KEY ("record_id"));
+CREATE TABLE "tidegate"."late_arriving_data" ("record_id" character varying(64) NOT NULL, "pipeline_id" character varying(100) NOT NULL, "source_id" character varying(200) NOT NULL, "watermark_column" character varying(128) NOT NULL, "watermark_value" character varying(400), "record" text NOT NULL, "reason" text NOT NULL, "found_at" character varying(40) NOT NULL, "record_key" text, "record_hash" character varying(64), PRIMARY KEY ("record_id"));
 CREATE SCHEMA IF NOT EXISTS "tidegate";
 CREATE TABLE "tidegate"."incremental_config" ("pipeline_id" character varying(100) NOT NULL, "source_id" character varying(200) NOT NULL, "settings" text NOT NULL, "updated_at" character varying(40) NOT NULL, "updated_by" character varying(200) NOT NULL, PRIMARY KEY ("pipeline_id", "source_id"));
 CREATE SCHEMA IF NOT EXISTS "tidegate";
@@ -78,5 +78,5 @@ CREATE TABLE "tidegate"."duplicate_records" ("record_id" character varying(64) N
 SELECT version FROM "tidegate"."schema_versions" WHERE part = 'own tables';
 DELETE FROM "tidegate"."schema_versions" WHERE part = 'own tables';
 SELECT to_char(now(), 'YYYY-MM-DD"T"HH24:MI:SS.US"+00:00"');
-INSERT INTO "tidegate"."schema_versions" ("part", "version", "at") VALUES ('own tables', 1, 'now');
+INSERT INTO "tidegate"."schema_versions" ("part", "version", "at") VALUES ('own tables', 2, 'now');
 COMMIT;
