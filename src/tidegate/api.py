@@ -42,6 +42,7 @@ from tidegate.ops.detection import Proposal
 from tidegate.ops.forget import forget
 from tidegate.ops.init import propose_file
 from tidegate.ops.native_partitions import layout_of
+from tidegate.ops.open_tables import complete
 from tidegate.ops.own_schema import create_schema, schema_statements
 from tidegate.ops.partitions import Partitions
 from tidegate.ops.proposal import propose
@@ -133,21 +134,32 @@ class Tidegate:
         return made
 
     def _open(self, project: Project, spark: SparkSession | None, listener: Listener | None) -> None:
-        self.project = project
+        self._completed = False
         self.boundary = Boundary()
         self._listener = listener or Listener()
         lake = _lake(project)
-        self._pipeline = Pipeline(project, plugins.database(project.source), plugins.database(project.target), lake)
+        self._known = Pipeline(project, plugins.database(project.source), plugins.database(project.target), lake)
         where, engine = project.spark, project.engine
         place = Place(where.master, where.remote, where.options, engine.warm, engine.idle)
         self._engine = engine_of(engine.name, place, spark)
+
+    @property
+    def project(self) -> Project:
+        """Return the configuration. Reads the catalog of the source where tables are left open: patterns, kinds."""
+        return self._pipeline.project
+
+    @property
+    def _pipeline(self) -> Pipeline:
+        if not self._completed:
+            self._known, self._completed = complete(self._known), True
+        return self._known
 
     # The daily verbs
 
     def plan(self, *tables: str) -> Plan:
         """What `run` would do now. Reads catalogs, indexes and footers; starts no Spark and writes nothing."""
         with planning(self._pipeline) as planner:
-            return as_plan(planner.plan(self._chosen(tables)), self._pipeline.lake.notes())
+            return as_plan(planner.plan(self._chosen(tables)), (*self._pipeline.notes, *self._pipeline.lake.notes()))
 
     def run(self, *tables: str, reload: bool = False, resume: bool = False, check: bool = True) -> RunReport:
         """Bring the target in sync. Raises RunFailed when tables failed, unless `check` is off.
@@ -439,7 +451,7 @@ class Tidegate:
         self.close()
 
     def __repr__(self) -> str:
-        project = self.project
+        project = self._known.project
         return f"<Tidegate {project.source.display} -> {project.target.display}, {len(project.tables)} tables>"
 
     # Shared

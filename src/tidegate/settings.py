@@ -154,11 +154,13 @@ class Retain(Settings):
 class TableSettings(Settings):
     """What every table has."""
 
-    filled_in: ClassVar[frozenset[str]] = frozenset({"name"})
+    filled_in: ClassVar[frozenset[str]] = frozenset({"name", "decided"})
 
     name: Text
+    decided: str = ""
     kind: Text
-    """A preset of a change and a load: `partition`, `scd2`, `static` or `incremental`."""
+    """A preset of a change and a load: `partition`, `scd2`, `static` or `incremental`. `auto`, or no kind at all, lets
+    Tidegate decide from the catalog, once: ledger and lake remember what was decided."""
     changes: Text | None = None
     """How the table knows what moved, instead of the kind's own change."""
     load: Text | None = None

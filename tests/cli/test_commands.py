@@ -139,6 +139,7 @@ def test_init_proposes_what_plan_understands(project, database):
         "customers",
         "numbered",
         "prices",
+        "contacts",
         "currencies",
         "notes",
     ]

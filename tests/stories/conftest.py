@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from kit import sides
+from kit.copied import Copies
 from kit.orders import Orders
 from kit.pairs import pairs
 from kit.project import FIVE_DAYS, Stories, Story, database_on
@@ -78,3 +80,10 @@ def story(everyday: Story, tmp_path_factory: pytest.TempPathFactory) -> Story:
     sides.create(fresh.source)
     fresh.fill(*FIVE_DAYS)
     return fresh
+
+
+@pytest.fixture
+def copies(postgres: EmbeddedPostgres, mariadb: MariaDb, tmp_path: Path) -> Iterator[Copies]:
+    """Create pairs of empty databases, of any kinds."""
+    with ExitStack() as opened:
+        yield Copies({"mysql": mariadb, "postgresql": postgres}, tmp_path, opened)

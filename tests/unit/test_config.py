@@ -125,6 +125,7 @@ def test_a_short_table_has_every_default():
     assert {name: getattr(made, name) for name in type(made).model_fields} == {
         "name": "daily",
         "kind": "partition",
+        "decided": "",
         "changes": None,
         "load": None,
         "check": None,
@@ -360,10 +361,10 @@ def test_former_name_elsewhere_is_an_unknown_key(refused):
         (HEAD + "tables:\n", "4: `tables` is missing.", "Add `tables`."),
         (HEAD + "tables: {}\n", "4: `tables` must not be empty.", ""),
         (tables("{kind: partition}"), "5: `tables.daily.partition_column` is missing.", "Add `part"),
-        (tables("{partition_column: c}"), "5: `tables.daily.kind` is missing.", "Add `kind`, one of"),
+        (tables("{kind: partition, }"), "5: `tables.daily.partition_column` is missing.", "Add `part"),
         # values of the wrong type or size
         (HEAD + "tables: [daily]\n", "4: `tables` must be a mapping, as in {name: value}.", ""),
-        (tables(""), "5: `tables.daily` must be a mapping.", "Write {kind: partition, ...}."),
+        (tables("yes"), "5: `tables.daily` must be a mapping.", "Write {kind: partition, ...}."),
         (top("batch_rows: lots"), "4: `batch_rows` must be a whole number; it is `lots`.", ""),
         (top("batch_rows: true"), "4: `batch_rows` must be a whole number; it is `true`.", ""),
         (top("batch_rows: 1.5"), "4: `batch_rows` must be a whole number; it is `1.5`.", ""),

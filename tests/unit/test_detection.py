@@ -744,10 +744,11 @@ def test_a_key_with_several_current_rows_is_widened():
     assert key.why[-1] == "40 values of (product_code) have several current rows in the source: so columns were added"
 
 
-def test_without_a_wider_key_the_user_fills_it_in():
+def test_without_a_wider_key_the_whole_table_is_compared():
     proposal = of_products({"product_code": 1, "product_code, version": 1})
-    assert not proposal.can_run
-    assert proposal.missing.startswith(
+    assert (proposal.kind, proposal.can_run) == ("static", True)
+    assert proposal.instead is not None
+    assert proposal.instead.missing.startswith(
         "`business_keys`, the columns that identify an entity: 1 value of (product_code) have several"
     )
 

@@ -6,13 +6,14 @@ import re
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, InstanceOf, ValidationInfo, field_validator, model_validator
 
 from tidegate import plugins
 from tidegate.config.dlt import DltSettings
 from tidegate.config.engine import EngineSettings, SparkSettings
+from tidegate.config.open_tables import OpenTables
 from tidegate.config.secrets import Redactor
 from tidegate.config.snapshots import SnapshotSettings
 from tidegate.config.tables import ConfiguredTable
@@ -95,6 +96,8 @@ def _short_form(text: str) -> dict[str, str]:
 class Project(Settings):
     """One source, one lake, one target, and the tables to keep in sync."""
 
+    filled_in: ClassVar[frozenset[str]] = frozenset({"open_tables"})
+
     source: InstanceOf[Connection]
     """The database that is read, and only read."""
     lake: Lake
@@ -123,8 +126,14 @@ class Project(Settings):
     """Snapshots of frames, for `tidegate snapshot`."""
     dlt: DltSettings | None = None
     """A destination of dlt that gets the entries of the lake, for `tidegate dlt`."""
-    tables: Annotated[Mapping[str, ConfiguredTable], Field(min_length=1)]
-    """The tables, by name."""
+    schema_map: Mapping[str, str] = {}
+    """Schemas of the target by those of the source: `{sales: public}`. Tables that name a `target_table` keep it."""
+    new_tables: Literal["report", "sync"] = "report"
+    """What happens to tables that came to the source after the first run and that a pattern selects: `report` says so
+    in plan and run, `sync` takes them."""
+    open_tables: InstanceOf[OpenTables] | None = Field(default=None, repr=False)
+    tables: Mapping[str, ConfiguredTable]
+    """The tables, by name. A pattern such as `sales.*` stands for all tables that match; `false` leaves tables out."""
 
     @classmethod
     def from_mapping(
@@ -167,11 +176,23 @@ class Project(Settings):
 
     @field_validator("tables")
     @classmethod
-    def _one_writer_each(cls, tables: Mapping[str, ConfiguredTable]) -> Mapping[str, ConfiguredTable]:
-        writers: dict[TableName, str] = {}
-        for key, table in tables.items():
-            name = table.target_table
-            first = writers.setdefault(name.within(""), key)
-            if first != key:
-                raise wrong(f"must have one writer per target table: {first} and {key} both load {name}")
+    def _one_writer_each(
+        cls, tables: Mapping[str, ConfiguredTable], seen: ValidationInfo
+    ) -> Mapping[str, ConfiguredTable]:
+        if not tables and seen.data.get("open_tables") is None:
+            raise wrong("must not be empty")
+        problem = two_writers(tables)
+        if problem:
+            raise wrong(problem)
         return tables
+
+
+def two_writers(tables: Mapping[str, ConfiguredTable]) -> str:
+    """Return what is wrong where two tables load the same target table; empty where none do."""
+    writers: dict[TableName, str] = {}
+    for key, table in tables.items():
+        name = table.target_table
+        first = writers.setdefault(name.within(""), key)
+        if first != key:
+            return f"must have one writer per target table: {first} and {key} both load {name}"
+    return ""

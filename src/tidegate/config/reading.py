@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -15,6 +17,7 @@ from tidegate import plugins
 from tidegate.config.document import At, Document, Problem, composed, dotted, named, text_of
 from tidegate.config.engine import with_engine
 from tidegate.config.kinds import KINDS
+from tidegate.config.open_tables import AUTO, OpenTables, Pattern, is_pattern, matches, spellings, target_of
 from tidegate.config.project import Project
 from tidegate.config.secrets import Variables, refusal
 from tidegate.config.snapshots import SnapshotSettings
@@ -93,14 +96,24 @@ class Build:
     """By side: what returns the database to connect to, instead of the one that its URL names."""
     has_wrong_tables: bool = False
     """A table has a problem of its own, so that `tables` without it needs no further one."""
+    written: dict[str, Any] = field(default_factory=dict, repr=False)
+    """The tables as they are written, by name."""
+    patterns: tuple[Pattern, ...] = ()
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    default_schema: str = ""
+    schema_map: Mapping[str, str] = field(default_factory=dict)
 
     def project(self) -> Project:
         """Return the project. Raises one error for all problems."""
         sides = {side: self._connection(side) for side in ("source", "target")}
         rest = {str(key): value for key, value in self.raw.items() if key not in sides}
         settings = self._expanded(rest, ())
-        tables = self._tables(settings)
-        given = {**settings, **sides, "tables": tables}
+        for key in settings.keys() & Project.filled_in:
+            self._unknown((key,), Project.setting_names())
+        source = sides["source"]
+        self.default_schema = plugins.database(source).default_schema if source is not None else ""
+        tables, open_tables = self._tables(settings)
+        given = {**settings, **sides, "open_tables": open_tables, "tables": tables}
         if isinstance(given.get("snapshots"), Mapping):
             given["snapshots"] = self._snapshots(given["snapshots"])
         project = self._validated(Project, given, ())
@@ -110,7 +123,10 @@ class Build:
 
     def only_tables(self) -> dict[str, ConfiguredTable]:
         """Return the tables alone. Raises one error for all problems."""
-        tables = self._tables(self._expanded(self.raw, ()))
+        tables, open_tables = self._tables(self._expanded(self.raw, ()))
+        if open_tables is not None:
+            first = next(iter((*open_tables.named, *(pattern.text for pattern in open_tables.patterns))))
+            self._collect(("tables", first), "is a pattern, or has no kind", "Name each table here, with its `kind`.")
         if self.problems:
             raise self._failure()
         assert isinstance(tables, dict)
@@ -147,7 +163,8 @@ class Build:
             self._pass_on(at, refused)
             return None
 
-    def _tables(self, settings: Mapping[str, Any]) -> Any:
+    def _tables(self, settings: Mapping[str, Any]) -> tuple[Any, OpenTables | None]:
+        """Return the tables that are complete, and what the catalog has to complete."""
         given = settings.get("tables")
         target = self._connection("target") if given == STORED else None
         if target is not None:
@@ -155,13 +172,80 @@ class Build:
                 given = stored_tables(target)
             except TidegateError as refused:
                 self._pass_on(("tables",), refused)
-                return None
+                return None, None
         if not isinstance(given, Mapping):
-            return given
-        defaults = self._defaults(settings)
-        tables = {name: self._table(name, own, defaults) for name, own in given.items()}
+            return given, None
+        self.defaults = self._defaults(settings)
+        schema_map = settings.get("schema_map")
+        self.schema_map = schema_map if isinstance(schema_map, Mapping) else {}
+        self.patterns = tuple(self._pattern(name, own) for name, own in given.items() if is_pattern(name))
+        self.written = {name: {} if own is None else own for name, own in given.items() if not is_pattern(name)}
+        left_out = {name for name, own in self.written.items() if own is False}
+        named = tuple(name for name in self.written if name not in left_out and self._is_open(name))
+        tables = {name: self._table(name) for name in self.written if name not in left_out and name not in named}
         self.has_wrong_tables = None in tables.values()
-        return {name: table for name, table in tables.items() if table is not None}
+        complete = {name: table for name, table in tables.items() if table is not None}
+        if not named and not self.patterns:
+            return complete, None
+        return complete, OpenTables(
+            self.patterns,
+            named,
+            tuple(self.written),
+            self.default_schema,
+            self._kinds,
+            lambda name: self._given(name).get("source_table"),
+            self._target,
+            self.completed,
+        )
+
+    def _pattern(self, text: str, own: Any) -> Pattern:
+        if own is not None and own is not False and not isinstance(own, Mapping):
+            self._collect(("tables", text), "must be a mapping, or `false`", "Write {...} with settings, or `false`.")
+        settings = None if own is False else own if isinstance(own, Mapping) else {}
+        self._require_known(settings or {}, ("tables", text), setting_names() - {"source_table"})
+        return Pattern(text, settings)
+
+    def _is_open(self, name: str) -> bool:
+        """Return whether the catalog has to decide the kind. Settings that no kind has are a problem already now."""
+        given = self._given(name)
+        if not isinstance(self.written.get(name, {}), Mapping) or given.get("kind") not in (None, AUTO):
+            return False
+        self._require_known(self.written.get(name, {}), ("tables", name), setting_names())
+        return True
+
+    def _require_known(self, settings: Mapping[str, Any], at: At, known: set[str]) -> None:
+        for key in settings.keys() - known:
+            self._unknown((*at, key), sorted(known))
+
+    def _given(self, name: str) -> dict[str, Any]:
+        """Return all that is written for a table: defaults, then patterns in their order, then its own settings."""
+        texts = spellings(name, self.default_schema)
+        own = self.written.get(name, {})
+        given = dict(self.defaults)
+        for pattern in self.patterns:
+            given |= (pattern.settings or {}) if matches(pattern.text, texts) else {}
+        return given | (dict(own) if isinstance(own, Mapping) else {})
+
+    def _target(self, name: str) -> object:
+        return target_of(name, self._given(name).get("target_table"), self.schema_map, self.default_schema)
+
+    def _kinds(self, name: str) -> list[str]:
+        """Return the kinds whose models have every setting that is written for a table itself."""
+        own, found = self.written.get(name, {}), []
+        for kind, preset in KINDS.items():
+            with suppress(Unsupported):
+                load = own.get("load") or preset.load_for(own)
+                model = table_model(kind, own.get("changes"), load)
+                found += [kind] if own.keys() <= {*model.setting_names()} else []
+        return found
+
+    def completed(self, name: str, decided: Mapping[str, Any]) -> ConfiguredTable:
+        """Return a table with what was decided for it. Raises ConfigError or Unsupported."""
+        self.problems = []
+        table = self._table(name, decided)
+        if table is None:
+            raise self._failure()
+        return table
 
     def _defaults(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Return the settings that every table starts from: the project's batch sizes, then `defaults`."""
@@ -169,19 +253,19 @@ class Build:
         given = settings.get("defaults")
         if not isinstance(given, Mapping):
             return batches
-        known = setting_names() - {"source_table", "target_table"}
-        for name in given.keys() - known:
-            self._unknown(("defaults", name), sorted(known))
+        self._require_known(given, ("defaults",), setting_names() - {"source_table"})
         return {**batches, **given}
 
-    def _table(self, name: str, own: Any, defaults: Mapping[str, Any]) -> ConfiguredTable | None:
-        at = ("tables", name)
+    def _table(self, name: str, decided: Mapping[str, Any] | None = None) -> ConfiguredTable | None:
+        at, own = ("tables", name), self.written.get(name, {})
         if isinstance(own, ConfiguredTable):
             return own
         if not isinstance(own, Mapping):
             self._collect(at, "must be a mapping", "Write {kind: partition, ...}.")
             return None
-        given = {**defaults, **own}
+        given = {**(decided or {}), **self._given(name), "target_table": self._target(name)}
+        if given.get("kind") in (None, AUTO) and decided is not None:
+            given["kind"] = decided.get("kind")
         model = self._model(given, at)
         if model is None:
             return None
@@ -189,6 +273,8 @@ class Build:
         for key in own.keys() & model.filled_in:
             self._unknown((*at, key), names)
         fitting = {key: value for key, value in given.items() if key in own or key in names}
+        if decided is not None:
+            fitting["decided"] = json.dumps(decided)
         return self._validated(model, {**fitting, "name": name}, at)
 
     def _model(self, given: Mapping[str, Any], at: At) -> type[ConfiguredTable] | None:
@@ -256,7 +342,8 @@ class Build:
         """Return where a table's setting was written: in the table, in `defaults`, in the project, or as its key."""
         if len(at) < 3 or at[0] != "tables":
             return at
-        candidates: list[At] = [at[:3], ("defaults", at[2]), (at[2],)]
+        patterns: list[At] = [("tables", pattern.text, at[2]) for pattern in reversed(self.patterns)]
+        candidates: list[At] = [at[:3], *patterns, ("defaults", at[2]), (at[2],)]
         found = next((place for place in candidates if _find(self.raw, place) is not None), None)
         if found is None:
             return at[:2] if at[2] in ("source_table", "target_table") else at

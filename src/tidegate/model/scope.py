@@ -19,6 +19,8 @@ class Scope:
     floor: Value | None = None
     ranges: tuple[tuple[Value, Value], ...] = ()
     forgotten: frozenset[Value] = frozenset()
+    settings: str = ""
+    """The settings that were decided for the table, as JSON; empty where the configuration has them all."""
 
     def covers(self, value: Value) -> bool:
         """Return whether the value is in the scope."""
@@ -45,19 +47,22 @@ class Scope:
                 "floor": self.floor and self.floor.text,
                 "ranges": [[low.text, high.text] for low, high in self.ranges],
                 "forgotten": sorted(value.text for value in self.forgotten),
+                **({"settings": self.settings} if self.settings else {}),
             }
         )
 
     @classmethod
     def from_json(cls, text: str) -> Scope:
         stored: dict[str, Any] = json.loads(text)
+        settings = stored.get("settings", "")
         if stored["kind"] is None:
-            return cls()
+            return cls(settings=settings)
         kind = ValueKind(stored["kind"])
         return cls(
             floor=None if stored["floor"] is None else Value.of(stored["floor"], kind),
             ranges=tuple((Value.of(low, kind), Value.of(high, kind)) for low, high in stored["ranges"]),
             forgotten=frozenset(Value.of(value, kind) for value in stored["forgotten"]),
+            settings=settings,
         )
 
     def __str__(self) -> str:
@@ -77,6 +82,10 @@ class ScopeCopies:
 
     in_ledger: Scope | None = None
     in_lake: Scope | None = None
+
+    def completed(self, scope: Scope, decided: str) -> Scope:
+        """Return the scope with the settings that were decided now, else with those that were decided once."""
+        return replace(scope, settings=decided or scope.settings or (self.known.settings if self.known else ""))
 
     @property
     def known(self) -> Scope | None:

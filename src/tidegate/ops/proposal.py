@@ -12,8 +12,9 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 
 from tidegate.interfaces import Database, Session
+from tidegate.model.columns import TableSchema
 from tidegate.model.names import TableName
-from tidegate.ops.detection import Proposal, Setting, detect
+from tidegate.ops.detection import Proposal, Setting, compare_as_a_whole, detect
 from tidegate.ops.detection.current_rows import check_business_key
 
 # Words that some YAML reader takes for something else than a text.
@@ -28,10 +29,30 @@ _ORDER = ("partition", "scd2", "static", "incremental")
 def propose(database: Database, session: Session, patterns: Sequence[str] = ()) -> list[Proposal]:
     """Return a proposal for every table that the login may see and that matches a pattern (all, without patterns)."""
     names = [name for name in session.tables() if _matches(name, patterns)]
-    table_schemas = session.table_schemas(names)
-    schemas = [table_schemas[name] for name in names if name in table_schemas]
-    proposals = [check_business_key(detect(schema, database.value_kind), schema, session) for schema in schemas]
-    return [_require_clear_name(proposal, database.default_schema) for proposal in proposals]
+    proposals = propose_tables(database, session, names)
+    return [_require_clear_name(proposals[name], database.default_schema) for name in names if name in proposals]
+
+
+def propose_tables(database: Database, session: Session, names: Sequence[TableName]) -> dict[TableName, Proposal]:
+    """Return a proposal for each of these tables that exists. A table whose rows can be read gets one that can run."""
+    found = session.table_schemas(names)
+    schemas = {name: found[name] for name in names if name in found}
+    proposals = {
+        name: check_business_key(detect(schema, database.value_kind), schema, session)
+        for name, schema in schemas.items()
+    }
+    return {name: _runnable(proposal, schemas[name], database) for name, proposal in proposals.items()}
+
+
+def _runnable(proposal: Proposal, schema: TableSchema, database: Database) -> Proposal:
+    """Return the proposal; where the user would have to fill something in first, one that compares the whole table."""
+    if proposal.can_run or not schema.readable or not schema.columns:
+        return proposal
+    whole = compare_as_a_whole(schema, database.value_kind)
+    if proposal.kind:
+        hint = f"it looks like kind `{proposal.kind}`, which needs {proposal.missing}: see below"
+        return replace(whole, reasons=(*whole.reasons, hint), instead=proposal)
+    return replace(whole, reasons=(*whole.reasons, "no key with a time of the last change was recognised"))
 
 
 def _matches(name: TableName, patterns: Sequence[str]) -> bool:
@@ -42,7 +63,7 @@ def _matches(name: TableName, patterns: Sequence[str]) -> bool:
 def _require_clear_name(proposal: Proposal, default_schema: str) -> Proposal:
     """Return the proposal, or one without a kind where the name would mean another table in the file."""
     # `dbo` in a file means the default schema of any database.
-    key = _key(proposal.table, default_schema)
+    key = key_of(proposal.table, default_schema)
     if TableName.parse(key).within(default_schema) != proposal.table:
         return replace(proposal, kind="", reasons=("its name would mean another table in this file",), settings=())
     if len(_scalar(key)) > _LONGEST_KEY:
@@ -64,19 +85,20 @@ def as_yaml(proposals: Sequence[Proposal], source: str, target: str, lake: str, 
     for kind in _ORDER:
         for proposal in proposals:
             if proposal.kind == kind:
-                lines += ["", *_table(proposal, _key(proposal.table, default_schema))]
+                lines += ["", *_table(proposal, key_of(proposal.table, default_schema))]
     lines.append("")
     for proposal in proposals:
         if not proposal.kind:
             reasons = "; ".join(proposal.reasons)
-            lines.append("  " + _comment(f"{_key(proposal.table, default_schema)}: not proposed; {reasons}"))
+            lines.append("  " + _comment(f"{key_of(proposal.table, default_schema)}: not proposed; {reasons}"))
     return "\n".join(lines).rstrip() + "\n"
 
 
 def _table(proposal: Proposal, key: str) -> list[str]:
     """Return the block of one table. A table that cannot run yet is a comment: without `# ` it is the block."""
     block = [f"{_scalar(key)}:", *("  " + line for line in _settings(proposal))]
-    return [f"  {line}" if proposal.can_run else f"  # {line}" for line in block]
+    lines = [f"  {line}" if proposal.can_run else f"  # {line}" for line in block]
+    return lines if proposal.instead is None else [*lines, "", *_table(proposal.instead, key)]
 
 
 def _settings(proposal: Proposal) -> Iterable[str]:
@@ -98,7 +120,7 @@ def _value(value: str | int | tuple[str, ...]) -> str:
     return "[" + ", ".join(map(_value, value)) + "]"
 
 
-def _key(name: TableName, default_schema: str) -> str:
+def key_of(name: TableName, default_schema: str) -> str:
     parts = [name.name] if name.schema == default_schema else [name.schema, name.name]
     return ".".join(part if part.isidentifier() else '"' + part.replace('"', '""') + '"' for part in parts)
 

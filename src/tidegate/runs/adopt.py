@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from tidegate.checks._compare import Compared, CompareSplit
 from tidegate.errors import DatabaseError, MissingObject
 from tidegate.model.report import RunReport, StepOutcome
+from tidegate.model.scope import Scope
 from tidegate.model.state import LedgerEntry, TableState
 from tidegate.model.values import Value
 from tidegate.runs.plan import planning
@@ -137,11 +138,16 @@ def _take_over(
     return is_ours
 
 
+def _scope(candidate: Candidate) -> Scope:
+    scope = candidate.table.change.adopted_scope(candidate.state)
+    return candidate.state.scope_copies.completed(scope, candidate.table.found.settings.decided)
+
+
 def _write(
     run: Run, ledger: Ledger, tables: list[Candidate], received: dict[str, list[Received]], *, foreign: bool
 ) -> bool:
     """Write all entries and the scope of these tables in one transaction. Return whether that was done."""
-    scopes = {candidate.key: candidate.table.change.adopted_scope(candidate.state) for candidate in tables}
+    scopes = {candidate.key: _scope(candidate) for candidate in tables}
     try:
         with ledger.session.transaction():
             if foreign:

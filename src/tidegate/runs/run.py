@@ -39,6 +39,10 @@ class Pipeline:
     source: Database
     target: Database
     lake: Lake
+    notes: tuple[str, ...] = ()
+    """What the catalog of the source completed or found new, for people."""
+    selected: tuple[str, ...] | None = None
+    """The tables that patterns select; None without patterns. The first run remembers them."""
 
     @property
     def target_place(self) -> str:
@@ -100,6 +104,7 @@ class Run:
     def declare_scope(self, control: Session, table: SyncTable, scope: Scope, copies: ScopeCopies) -> None:
         """Write the scope into the ledger and into the lake where a copy is missing or differs: either restores the
         other."""
+        scope = copies.completed(scope, table.found.settings.decided)
         if copies.in_ledger != scope:
             Ledger(control).declare(table.ledger_name, scope)
         if copies.in_lake != scope:

@@ -20,6 +20,7 @@ from tidegate.runs.read import READ, read_first
 from tidegate.runs.record import record
 from tidegate.runs.remove import remove
 from tidegate.runs.run import Run
+from tidegate.runs.selection import notes_of, remember_selected
 from tidegate.runs.stages import tidy_stages
 from tidegate.sql.text import raw
 from tidegate.state import own_tables
@@ -74,12 +75,13 @@ def sync(
             with control.transaction():
                 ledger.disown()
         ledger.claim()
+        remember_selected(control, run.pipeline)
         run.boundary("ledger ready")
         held = run.lock(control, keys)
         planned = [part.of(table) for table in _plan(run, held, ask)]
         _do(run, control, planned)
         _finish(run, control, held, planned)
-        run.findings += _warnings(planned)
+        run.findings += [*notes_of(run.pipeline), *_warnings(planned)]
         is_held = any(table.is_held for table in planned)
         return run.keep(_report(run, keys, is_held=is_held), control)
 

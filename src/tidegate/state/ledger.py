@@ -88,6 +88,10 @@ def own(session: Session, table: str) -> Name:
     return Name.of(session.database.own_table(table))
 
 
+SELECTED = "*"
+"""No table has this name: under it the ledger keeps which tables the patterns of a project selected."""
+
+
 @dataclass(frozen=True)
 class Ledger:
     """The ledger as one session sees it. Nothing is remembered between calls."""
@@ -288,6 +292,11 @@ class Ledger:
             )
         )
         return Scope.from_json(str(rows[0][0])) if rows else None
+
+    def scopes(self) -> dict[str, Scope]:
+        """Return the scope of every table, and under `SELECTED` the list of tables that patterns selected."""
+        rows = self.session.query(sql("SELECT table_name, scope FROM {scopes}", scopes=self._of("scopes")))
+        return {str(table): Scope.from_json(str(scope)) for table, scope in rows}
 
     def declare(self, table: str, scope: Scope) -> None:
         """Write the scope of a table, in a transaction of its own."""

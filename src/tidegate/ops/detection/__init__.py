@@ -26,7 +26,7 @@ from tidegate.ops.detection.scd2 import find_history, propose_scd2
 from tidegate.ops.detection.static import propose_nothing, propose_static
 from tidegate.ops.detection.typed_schema import MOST_STATIC_ROWS, KindOf, TypedSchema
 
-__all__ = ["MOST_STATIC_ROWS", "Proposal", "Setting", "detect"]
+__all__ = ["MOST_STATIC_ROWS", "Proposal", "Setting", "compare_as_a_whole", "detect"]
 
 
 def detect(schema: TableSchema, kind_of: KindOf) -> Proposal:
@@ -46,3 +46,8 @@ def detect(schema: TableSchema, kind_of: KindOf) -> Proposal:
     if table.is_small:
         return propose_static(table)
     return propose_incremental(table, [*table.native, table.size]) or propose_nothing(table)
+
+
+def compare_as_a_whole(schema: TableSchema, kind_of: KindOf) -> Proposal:
+    """Return the proposal that fits every table: all rows of both sides are read and compared."""
+    return propose_static(TypedSchema(schema, kind_of))

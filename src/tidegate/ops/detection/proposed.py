@@ -26,6 +26,8 @@ class Proposal:
     settings: tuple[Setting, ...] = ()
     missing: str = ""
     """What the user has to fill in before the table can run; empty when nothing."""
+    instead: Proposal | None = None
+    """A better proposal that cannot run before the user has filled something in; written as a comment."""
 
     @property
     def can_run(self) -> bool:

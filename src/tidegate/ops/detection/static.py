@@ -10,8 +10,10 @@ from tidegate.ops.detection.typed_schema import TypedSchema, can_be_flag
 
 
 def propose_static(table: TypedSchema) -> Proposal:
-    assumption = "" if table.schema.row_estimate > 0 else ", assumed to be small"
-    reasons = (f"{table.size}{assumption}: compared as a whole", *_not_a_partition(table), *_not_a_history(table))
+    assumption = ", assumed to be small" if table.is_small and table.schema.row_estimate <= 0 else ""
+    cost = "" if table.is_small else ": every run reads all rows of both sides"
+    size = f"{table.size}{assumption}: compared as a whole{cost}"
+    reasons = (size, *_not_a_partition(table), *_not_a_history(table))
     key = best_key(table.schema)
     if key is None:
         cost = "risk: no key: a change replaces the whole table, and findings name no row"
