@@ -469,6 +469,7 @@ SHARED: dict[str, Statement] = {
     "ledger_record": Statement(lambda session: Ledger(session).record("it's", "7", ENTRY)),
     "ledger_restamp": Statement(lambda session: Ledger(session).update_etag("it's", "7", ENTRY)),
     "ledger_scope": Statement(lambda session: Ledger(session).scope("it's")),
+    "ledger_scopes": Statement(lambda session: Ledger(session).scopes()),
     "ledger_declare": Statement(lambda session: Ledger(session).declare("it's", Scope(DAY))),
     "ledger_keep_report": Statement(lambda session: Ledger(session).keep_report("r-1", {"it's": '{"a": "\\n"}'})),
     "ledger_reports": Statement(lambda session: Ledger(session).reports(20)),
