@@ -8,10 +8,11 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from tidegate.model.names import TableName
+from tidegate.model.types import chosen_type
 
 KIB, MIB, GIB = 2**10, 2**20, 2**30
 BATCH_ROWS = 10_000
@@ -151,6 +152,41 @@ class Retain(Settings):
     """How many of the newest entries of a table the lake keeps."""
 
 
+class ColumnSettings(Settings):
+    """What is chosen for one column: a type alone, `false`, or these settings."""
+
+    copied: bool = True
+    """Whether the column is copied. `columns: {secret: false}` leaves it out."""
+    name: Text | None = None
+    """Its name in the target, when that is another one. Settings such as `keys` use this name."""
+    type: Text | None = None
+    """`text` keeps the values as exact text. `decimal(19,4)` or `varchar(40)` is the type in the target: each value is
+    checked, and one that does not fit is an error."""
+    invalid_values: Literal["refuse", "null", "text"] | None = None
+    """What happens to values that other databases do not have, such as zero dates, NaN and the error value of an enum:
+    `refuse`, `null`, or `text`, which makes the column one of texts. They are counted."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short_form(cls, given: Any) -> Any:
+        if given is False:
+            return {"copied": False}
+        if isinstance(given, str):
+            return {"type": given}
+        if isinstance(given, Mapping) and "invalid_values" in given and given["invalid_values"] is None:
+            return {**given, "invalid_values": "null"}  # YAML reads the word null as nothing
+        if not isinstance(given, Mapping):
+            raise wrong("must be a type, `false`, or a mapping such as {name: customer}")
+        return given
+
+    @field_validator("type")
+    @classmethod
+    def _known_type(cls, given: str | None) -> str | None:
+        if given is not None and given != "text" and chosen_type(given) is None:
+            raise wrong("must be `text`, or a type such as decimal(19,4) or varchar(40)")
+        return given
+
+
 class TableSettings(Settings):
     """What every table has."""
 
@@ -179,14 +215,25 @@ class TableSettings(Settings):
     """How many values target and lake keep. All, when it is left out."""
     max_apply_rows: Count | None = None
     """How many rows one transaction may bring to the target. A plan that needs more is refused."""
-    columns: Mapping[str, Literal["text"]] = {}
-    """Columns that are kept as exact text: `{amount: text}`."""
+    where: Text | None = None
+    """A condition for the rows that are copied, in SQL of the source: `region = 'EU'`. It is part of the scope: other
+    rows are neither copied nor compared. After a change of it `tidegate run --reload` is needed."""
+    only_columns: Columns | None = None
+    """The columns of the source that are copied. All, when it is left out."""
+    columns: Mapping[str, ColumnSettings] = {}
+    """Settings of single columns, by their names in the source: `{amount: text, price: "decimal(19,4)", secret: false,
+    cust: {name: customer}}`."""
     batch_rows: Count = BATCH_ROWS
     """Rows of one Arrow batch, at most."""
     batch_bytes: Size = BATCH_BYTES
     """Bytes of one Arrow batch, at most."""
     split_rows: Count = SPLIT_ROWS
     """Rows that one task reads: a window of twice as many or more is divided among several tasks."""
+
+    @property
+    def text_columns(self) -> frozenset[str]:
+        """Return the columns that are kept as exact text, by their names in the target."""
+        return frozenset(chosen.name or name for name, chosen in self.columns.items() if chosen.type == "text")
 
     @model_validator(mode="before")
     @classmethod

@@ -39,7 +39,7 @@ from tidegate.interfaces.lake import Lake, PartWriter
 from tidegate.interfaces.load import Load
 from tidegate.model.connection import Connection
 from tidegate.plugins import database, installed
-from tidegate.settings import Settings, TableSettings
+from tidegate.settings import ColumnSettings, Settings, TableSettings
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -84,6 +84,7 @@ def sections() -> list[Section]:
         *(Section(f"`changes: {name}`", [("", plugins.change(name).Settings)]) for name in _others("changes")),
         *(Section(f"`load: {name}`", [("", plugins.load(name).Settings)]) for name in _others("loads")),
         Section("`values:`", [("", _nested("values"))]),
+        Section("`columns:`", [("", ColumnSettings)]),
         Section("`retain:`", [("", _nested("retain"))]),
         Section("The project", [("", project.Project)]),
         Section("`lake:`", [("", project.Lake)]),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -18,7 +18,7 @@ from tidegate.interfaces.splits import Divisible
 from tidegate.loads._soft_deletes import is_gone
 from tidegate.model.columns import Column, TableSchema
 from tidegate.model.cursors import Cursor
-from tidegate.model.names import TableName
+from tidegate.model.names import MappedTable, TableName
 from tidegate.model.records import Gap, LoadMetrics, Watermark
 from tidegate.model.scope import Scope
 from tidegate.model.state import LedgerEntry
@@ -26,7 +26,7 @@ from tidegate.model.tokens import PartitionToken
 from tidegate.model.types import Type
 from tidegate.model.values import Value, ValueKind
 from tidegate.sql import contents, cursors, partitions, staged, watermarks
-from tidegate.sql.text import Sql, raw, sql
+from tidegate.sql.text import Name, Sql, raw, sql
 from tidegate.state import lock, own_tables
 from tidegate.state.ledger import Ledger
 from tidegate.state.records import Records
@@ -46,6 +46,22 @@ class Statement:
     server: str = ""
     raises: type[TidegateError] | None = None
     opened: Mapping[str, Any] = field(default_factory=dict)
+
+
+def mapped_table(session: Session) -> None:
+    """Count, and read a row, of a table that the configuration maps; then what is counted because of it."""
+    database, condition = session.database, "region = 'EU' -- {others}"
+    renamed = database.render(sql("{name}", name=Name.of(NOTE.name)))
+    mapped = MappedTable(ODD.schema, ODD.name, ((renamed, "note"),), condition)
+    session.query(contents.count_rows(mapped))
+    session.query(contents.count_rows(mapped, sql("{note} IS NULL", note=Name.of("note"))))
+    session.query(contents.count_all_and(ODD, condition))
+    for family in ("date", "clock", "time", "decimal", "enum"):
+        column_of_it = database.declare(column(f"a {family}", Type(family, 9, 2)))
+        valid = database.only_valid(replace(column_of_it, logical_type=Type(family, 9, 2)))
+        if valid is not None:
+            session.query(contents.count_invalid(ODD, column_of_it, valid, ""))
+    session.query(contents.count_invalid(ODD, NOTE, sql("{note}", note=Name.of("note")), condition))
 
 
 def column(name: str, logical_type: Type, *, nullable: bool = True) -> Column:
@@ -375,6 +391,7 @@ SHARED: dict[str, Statement] = {
     "partition_values_with_keys": Statement(values_in_the_way),
     # A whole table, and rows of it by their keys
     "table_count": Statement(lambda session: session.query(contents.count_rows(ODD))),
+    "table_mapped": Statement(lambda session: mapped_table(session)),
     "table_has_rows": Statement(lambda session: session.query(contents.has_rows(ODD))),
     "table_checksum": Statement(lambda session: session.query(contents.checksum(ODD, [COBID, NOTE]))),
     "table_empty": Statement(lambda session: session.execute(contents.delete_rows(ODD))),

@@ -145,6 +145,8 @@ def test_a_short_table_has_every_default():
         "proof": "hash",
         "keys": None,
         "columns": {},
+        "only_columns": None,
+        "where": None,
         "batch_rows": 10_000,
         "batch_bytes": 16_777_216,
         "split_rows": 500_000,
@@ -204,7 +206,7 @@ tables:
     assert (daily.retain.target, daily.retain.lake) == (30, 400)
     assert (daily.on_target_change, daily.proof) == ("restore", "count")
     assert daily.keys == ("id", "no", "1")
-    assert daily.columns == {"on": "text", "12": "text", "~": "text"}
+    assert {name: own.type for name, own in daily.columns.items()} == {"on": "text", "12": "text", "~": "text"}
     assert (daily.batch_rows, daily.batch_bytes) == (7, 1000)
     assert (monthly.name, monthly.look_back, monthly.partition_column) == ("monthly", 3, "yes")
     assert (monthly.batch_rows, monthly.batch_bytes) == (500, 67_108_864)
@@ -219,8 +221,8 @@ def test_an_unknown_key_names_the_nearest_right_one(refused):
         "Nothing was read or written.\n"
         "Did you mean `partition_column`? Settings here: batch_bytes, batch_rows, changes, check, columns, "
         "hold_back, initial_load_count, keys, kind, lake_table, load, look_back, max_apply_rows, on_target_change, "
-        "partition_column, proof, ready_query, restatement, restatement_column, retain, source_table, "
-        "split_rows, target_table, values."
+        "only_columns, partition_column, proof, ready_query, restatement, restatement_column, retain, source_table, "
+        "split_rows, target_table, values, where."
     )
 
 
@@ -409,7 +411,7 @@ def test_former_name_elsewhere_is_an_unknown_key(refused):
         ),
         (own("proof: sample"), "5: `tables.daily.proof` must be `hash` or `count`", ""),
         (own("restatement: max"), "5: `tables.daily.restatement` must be `count` or", ""),
-        (own("columns: {a: int}"), "5: `tables.daily.columns.a` must be `text`", ""),
+        (own("columns: {a: int}"), "5: `tables.daily.columns.a.type` must be `text`, or a type", ""),
         (own("keys: []"), "5: `tables.daily.keys` must not be empty", ""),
         (own("keys: id"), "5: `tables.daily.keys` must be a list, as in [a, b]", ""),
         (own("retain: {lake: 0}"), "5: `tables.daily.retain.lake` must be 1 or more", ""),

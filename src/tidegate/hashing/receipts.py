@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
-from tidegate.errors import NotNative
+from tidegate.errors import NotNative, ValueProblem
 from tidegate.interfaces.database import ReadRequest, Session
 from tidegate.model.receipt import Receipt
 
@@ -43,7 +43,19 @@ def with_text_where_needed(request: ReadRequest, work: Callable[[ReadRequest], R
         except NotNative as problem:
             if problem.column in request.text_columns:
                 raise
+            _require_free_type(request, problem.column)
             request = request.with_text((problem.column,))
+
+
+def _require_free_type(request: ReadRequest, name: str) -> None:
+    """Raise ValueProblem for a column whose type the configuration chose: its values are never read as text."""
+    column = next((column for column in request.columns if column.name == name), None)
+    if column is not None and column.type_is_chosen:
+        raise ValueProblem(
+            f"{request.table}: column {name} has a value that {column.logical_type} cannot hold exactly.",
+            "Nothing was published, and the target keeps what it had.",
+            f"Choose a larger type for {name} in `columns`, or correct the value in the source.",
+        )
 
 
 def answer_as_text(answer: tuple[object, ...]) -> str | None:

@@ -183,6 +183,12 @@ class Database(ABC):
         that bound and transactions are of one moment."""
         return None
 
+    def only_valid(self, column: Column) -> Sql | None:
+        """Return an expression for a column: null for values that other databases do not have, such as zero dates.
+
+        None where values of this type are valid everywhere."""
+        return None
+
     # Targets
 
     @abstractmethod

@@ -36,6 +36,8 @@ class Column:
     """The column has a comment or an ON UPDATE clause, which declaring the column again would lose."""
     unreadable: str = ""
     """Why the values cannot be read as they are (masked, encrypted); empty when they can."""
+    type_is_chosen: bool = False
+    """The configuration chose the type: a value that it cannot hold is an error, and is never read as text."""
     read_as: Type | None = None
     """For a column of a target: the logical type of the source's column. Values are read back as this type."""
 

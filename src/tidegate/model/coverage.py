@@ -44,6 +44,10 @@ class Coverage:
     """Values that only the target has, and that are not in the scope."""
     is_empty: bool = False
     """The source has rows and the target has none."""
+    where: str = ""
+    """The condition for the rows that are copied."""
+    left_out: int | None = None
+    """How many rows do not meet it, where they were counted."""
 
     def notices(self) -> Iterator[Notice]:
         """Yield the notices of `plan` and `status`."""
@@ -54,6 +58,8 @@ class Coverage:
             yield Notice(f"{rows} without a partition value are excluded (values: {{nulls: exclude}})")
         for part in self.outside:
             yield Notice(self._outside_in_words(part))
+        if self.where:
+            yield Notice(f"{self._left_out()} are not in scope (where: {self.where})")
         if self.besides:
             more = ", ..." if len(self.besides) > EXAMPLES else ""
             values = f"{pluralize(len(self.besides), self.unit)} ({', '.join(self.besides[:EXAMPLES])}{more})"
@@ -77,6 +83,11 @@ class Coverage:
             yield f"{pluralize(self.excluded_rows, 'row')} of {table} (values: {{nulls: exclude}})"
         for part in self.outside:
             yield f"{self._number(part)} of {table} ({part.rule})"
+        if self.where and self.left_out != 0:
+            yield f"{self._left_out()} of {table} (where: {self.where})"
+
+    def _left_out(self) -> str:
+        return "other rows" if self.left_out is None else pluralize(self.left_out, "row")
 
     def _outside_in_words(self, part: Outside) -> str:
         return f"{self._number(part)} are not in scope ({part.rule})"

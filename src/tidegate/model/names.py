@@ -44,6 +44,21 @@ class TableName:
 
 
 @dataclass(frozen=True, order=True)
+class MappedTable(TableName):
+    """A table of the source as the configuration reads it: a statement reads it as a query, all else as its name."""
+
+    columns: tuple[tuple[str, str], ...] = ()
+    """Pairs of an expression, in SQL of the source, and the name of the column here."""
+    where: str = ""
+    """A condition for its rows, in SQL of the source; empty for all rows."""
+
+    @property
+    def base(self) -> TableName:
+        """Return the name of the table itself."""
+        return TableName(self.schema, self.name)
+
+
+@dataclass(frozen=True, order=True)
 class LakeName(TableName):
     """The name of a table in a lake, with the database that it is read from and the schema that it is loaded into."""
 

@@ -21,6 +21,8 @@ class Scope:
     forgotten: frozenset[Value] = frozenset()
     settings: str = ""
     """The settings that were decided for the table, as JSON; empty where the configuration has them all."""
+    where: str = ""
+    """The condition under which the rows were copied; empty for all rows."""
 
     def covers(self, value: Value) -> bool:
         """Return whether the value is in the scope."""
@@ -48,21 +50,23 @@ class Scope:
                 "ranges": [[low.text, high.text] for low, high in self.ranges],
                 "forgotten": sorted(value.text for value in self.forgotten),
                 **({"settings": self.settings} if self.settings else {}),
+                **({"where": self.where} if self.where else {}),
             }
         )
 
     @classmethod
     def from_json(cls, text: str) -> Scope:
         stored: dict[str, Any] = json.loads(text)
-        settings = stored.get("settings", "")
+        settings, where = stored.get("settings", ""), stored.get("where", "")
         if stored["kind"] is None:
-            return cls(settings=settings)
+            return cls(settings=settings, where=where)
         kind = ValueKind(stored["kind"])
         return cls(
             floor=None if stored["floor"] is None else Value.of(stored["floor"], kind),
             ranges=tuple((Value.of(low, kind), Value.of(high, kind)) for low, high in stored["ranges"]),
             forgotten=frozenset(Value.of(value, kind) for value in stored["forgotten"]),
             settings=settings,
+            where=where,
         )
 
     def __str__(self) -> str:
@@ -83,9 +87,12 @@ class ScopeCopies:
     in_ledger: Scope | None = None
     in_lake: Scope | None = None
 
-    def completed(self, scope: Scope, decided: str) -> Scope:
-        """Return the scope with the settings that were decided now, else with those that were decided once."""
-        return replace(scope, settings=decided or scope.settings or (self.known.settings if self.known else ""))
+    def completed(self, scope: Scope, decided: str, where: str) -> Scope:
+        """Return the scope with the settings that were decided now, else with those that were decided once.
+
+        `where` counts from the first run on. A changed one counts when all rows were copied under it."""
+        settings = decided or scope.settings or (self.known.settings if self.known else "")
+        return replace(scope, settings=settings, where=self.known.where if self.known else where)
 
     @property
     def known(self) -> Scope | None:

@@ -25,6 +25,7 @@ understand each other, and a new database brings two tables of its own and chang
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 LARGEST_ARROW_DECIMAL = 38
@@ -116,6 +117,28 @@ class Type:
 
 
 UNKNOWN = Type("local")
+
+_WRITTEN = re.compile(r"([a-z ]+?)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?")
+_TEXTS = ("varchar", "string", "nvarchar", "character varying")
+_DECIMALS = ("decimal", "numeric", "number")
+
+
+def chosen_type(text: str) -> Type | None:
+    """Return the type that a user asks for: `decimal(19,4)`, `varchar(40)`; None for any other text."""
+    match = _WRITTEN.fullmatch(text.strip().lower())
+    if match is None or match[2] is None:
+        return None
+    size, scale = int(match[2]), int(match[3] or 0)
+    if match[1] in _DECIMALS and 1 <= size <= LARGEST_ARROW_DECIMAL and scale <= size:
+        return Type("decimal", size, scale)
+    return Type("string", size) if match[1] in _TEXTS and size >= 1 and match[3] is None else None
+
+
+def may_become(source: Type, chosen: Type) -> bool:
+    """Return whether values of a type may be written as the chosen one, each checked: none is rounded or cut."""
+    if chosen.family == "decimal":
+        return source.family in ("decimal", "number")
+    return source.family in ("string", "trimmed", "char", "enum", "json", "xml", "uuid")
 
 
 def type_fit(target: Type, source: Type) -> str:

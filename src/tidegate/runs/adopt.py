@@ -140,7 +140,8 @@ def _take_over(
 
 def _scope(candidate: Candidate) -> Scope:
     scope = candidate.table.change.adopted_scope(candidate.state)
-    return candidate.state.scope_copies.completed(scope, candidate.table.found.settings.decided)
+    settings = candidate.table.found.settings
+    return candidate.state.scope_copies.completed(scope, settings.decided, settings.where or "")
 
 
 def _write(

@@ -9,8 +9,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from tidegate.config.tables import ConfiguredTable
-from tidegate.errors import ForeignTarget, TidegateError, Unsupported
+from tidegate.errors import ConfigError, ForeignTarget, TidegateError, Unsupported
 from tidegate.interfaces.change import Sessions
+from tidegate.interfaces.database import Session
 from tidegate.model.columns import TableSchema
 from tidegate.model.coverage import NOTHING_COPIED, Coverage
 from tidegate.model.names import TableName
@@ -26,6 +27,7 @@ from tidegate.state import own_tables
 from tidegate.state.ledger import Ledger
 from tidegate.state.rows_aside import Aside
 from tidegate.tables.found import UNTOUCHED, Catalogs
+from tidegate.tables.mapping import counted
 from tidegate.tables.order import in_load_order
 from tidegate.tables.own_columns import REMEDY, reason_without_key
 from tidegate.tables.planned import Ask, FailedTable, PlannedTable, SyncTable
@@ -111,6 +113,7 @@ class Planner:
         try:
             with self._sources.session() as source, self._targets.session() as target:
                 table = resolve(settings, Catalogs(source, target, schemas.sources, schemas.targets))
+                table = _counted(table, schemas, source, count_all=count_all)
                 ledger = Ledger(target) if schemas.has_ledger else None
                 place = self.pipeline.target_place
                 sessions = Sessions(source, target, self.pipeline.lake, ledger, place, expect_rows)
@@ -131,7 +134,8 @@ class Planner:
             if restored and not (request.resume or request.reload_all):
                 return _held(settings, table, state, scope, restored)
             _require_known_target(table, state, request, steps)
-            coverage = table.change.coverage(state, scope)
+            _require_same_where(table, state, request)
+            coverage = _with_where(table, table.change.coverage(state, scope))
             steps += [*coverage.notices(), *_nothing_copied(coverage, steps), *self._target_notes(settings, steps)]
             steps += self._refused_loads(table, state, steps)
             table, prepared = self._prepared(table, steps)
@@ -234,6 +238,34 @@ def _require_known_target(table: SyncTable, state: TableState, request: Request,
             "Nothing was written.",
             "`tidegate adopt` takes them over; `tidegate run --reload` loads the table over them.",
         )
+
+
+def _counted(table: SyncTable, schemas: _Schemas, source: Session, *, count_all: bool) -> SyncTable:
+    """Return the table with what is counted in its source because of `where` and `invalid_values`."""
+    settings = table.found.settings
+    if not (settings.where or any(own.invalid_values for own in settings.columns.values())):
+        return table
+    name = settings.source_table.within(source.database.default_schema)
+    found = counted(table.found, schemas.sources[name], source, count_all=count_all)
+    return replace(table, found=found)
+
+
+def _require_same_where(table: SyncTable, state: TableState, request: Request) -> None:
+    """Raise ConfigError where rows were copied under another condition: they would stay beside the new ones."""
+    known, where = state.scope_copies.known, table.found.settings.where or ""
+    if known is None or not state.is_ours or known.where == where or request.reload_all:
+        return
+    before, now = (f"`where: {text}`" if text else "no `where`" for text in (known.where, where))
+    raise ConfigError(
+        f"{table.key}: its rows were copied with {before}, and the configuration has {now}.",
+        "Nothing was read or written for this table.",
+        f"`tidegate run --table {table.key} --reload` copies it anew; or write the former `where` again.",
+    )
+
+
+def _with_where(table: SyncTable, coverage: Coverage) -> Coverage:
+    found = table.found
+    return replace(coverage, where=found.settings.where or "", left_out=found.left_out)
 
 
 def _nothing_copied(coverage: Coverage, steps: Sequence[Step]) -> list[Step]:

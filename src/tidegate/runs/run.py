@@ -104,7 +104,8 @@ class Run:
     def declare_scope(self, control: Session, table: SyncTable, scope: Scope, copies: ScopeCopies) -> None:
         """Write the scope into the ledger and into the lake where a copy is missing or differs: either restores the
         other."""
-        scope = copies.completed(scope, table.found.settings.decided)
+        settings = table.found.settings
+        scope = copies.completed(scope, settings.decided, settings.where or "")
         if copies.in_ledger != scope:
             Ledger(control).declare(table.ledger_name, scope)
         if copies.in_lake != scope:

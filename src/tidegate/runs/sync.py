@@ -81,6 +81,7 @@ def sync(
         planned = [part.of(table) for table in _plan(run, held, ask)]
         _do(run, control, planned)
         _finish(run, control, held, planned)
+        _declare_changed_where(run, control, planned)
         run.findings += [*notes_of(run.pipeline), *_warnings(planned)]
         is_held = any(table.is_held for table in planned)
         return run.keep(_report(run, keys, is_held=is_held), control)
@@ -183,6 +184,18 @@ def _restore_scopes(run: Run, control: Session, planned: Sequence[PlannedTable])
                 run.declare_scope(control, table.table, scope, state.scope_copies)
             except TidegateError as problem:
                 run.failed.setdefault(table.key, str(problem))
+
+
+def _declare_changed_where(run: Run, control: Session, planned: Sequence[PlannedTable]) -> None:
+    """Write down a changed `where` once every row was copied under it: a run that was interrupted begins again."""
+    for table in planned:
+        known, settings = table.state.scope_copies.known, table.table.found.settings
+        where = settings.where or ""
+        if known is None or known.where == where or table.key in run.failed or not control.is_open:
+            continue
+        scope = replace(table.plan.scope, settings=settings.decided or known.settings, where=where)
+        Ledger(control).declare(table.table.ledger_name, scope)
+        run.pipeline.lake.save_scope(table.table.lake_table, run.pipeline.target_place, scope)
 
 
 def _remember_dropped_columns(run: Run, control: Session, planned: Sequence[PlannedTable]) -> None:

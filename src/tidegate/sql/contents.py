@@ -6,13 +6,29 @@ from collections.abc import Sequence
 
 from tidegate.model.columns import Column
 from tidegate.model.names import TableName
-from tidegate.sql.text import Checksum, Count, Name, Sql, names, sql
+from tidegate.sql.text import Checksum, Count, Name, Part, Sql, names, raw, sql
 
 
 def count_rows(table: TableName, rows: Sql | None = None) -> Sql:
     """Return a query for the number of rows, or of those that meet the condition `rows`."""
     query = sql("SELECT {count} FROM {table}", count=Count(), table=Name.of(table))
     return query if rows is None else sql("{query} WHERE {rows}", query=query, rows=rows)
+
+
+def count_all_and(table: TableName, condition: str) -> Sql:
+    """Return a query for the number of rows, and of those that meet a user's condition."""
+    # A condition may end with a comment.
+    meet = sql("(\n{condition}\n)", condition=raw(condition))
+    return sql("SELECT {every}, {some} FROM {table}", every=Count(), some=Count(meet), table=Name.of(table))
+
+
+def count_invalid(table: TableName, column: Column, valid: Part, condition: str) -> Sql:
+    """Return a query for the number of rows for which the expression `valid` is null and the column is not. Of those
+    that meet a user's condition, where there is one."""
+    invalid = sql("{name} IS NOT NULL AND {valid} IS NULL", name=Name.of(column.name), valid=valid)
+    if condition:
+        invalid = sql("{invalid} AND (\n{condition}\n)", invalid=invalid, condition=raw(condition))
+    return count_rows(table, invalid)
 
 
 def both(rows: Sql, others: Sql) -> Sql:

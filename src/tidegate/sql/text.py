@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from tidegate.errors import ValueProblem
-from tidegate.model.names import TableName
+from tidegate.model.names import MappedTable, TableName
 
 
 @dataclass(frozen=True)
@@ -21,11 +21,14 @@ class Name:
     """An identifier of one or more parts: `schema.table`."""
 
     parts: tuple[str, ...]
+    mapped: MappedTable | None = None
+    """A table that is read with other columns or fewer rows: a query stands in its place."""
 
     @classmethod
     def of(cls, name: str | TableName) -> Name:
         if isinstance(name, TableName):
-            return cls((name.schema, name.name) if name.schema else (name.name,))
+            parts = (name.schema, name.name) if name.schema else (name.name,)
+            return cls(parts, name if isinstance(name, MappedTable) else None)
         return cls((name,))
 
 
@@ -259,8 +262,9 @@ def names(columns: Iterable[str]) -> list[Part]:
 def render(statement: Part, dialect: Dialect) -> str:
     """Return the text that the server gets. Raises ValueProblem for a NUL character."""
     match statement:
-        case Name(parts):
-            return ".".join(_without_nul(part, dialect.name(part)) for part in parts)
+        case Name(parts, mapped):
+            written = ".".join(_without_nul(part, dialect.name(part)) for part in parts)
+            return written if mapped is None else _derived(written, mapped, dialect)
         case Literal(value):
             return _without_nul(str(value), dialect.literal(statement))
         case AsText(value, type_):
@@ -292,7 +296,9 @@ def render(statement: Part, dialect: Dialect) -> str:
         case Nth(query, before):
             return dialect.nth(render(query, dialect), before)
         case Sql(template, holes):
-            return template.format(**{key: _render_hole(hole, dialect) for key, hole in holes})
+            return template.format(
+                **{key: _render_hole(hole, dialect) + _alias(template, key, hole) for key, hole in holes}
+            )
     raise TypeError(f"{type(statement).__name__} cannot stand in a statement")
 
 
@@ -307,6 +313,23 @@ def _joined(joined: StageJoin, dialect: Dialect) -> str:
 
 def _render_hole(hole: Hole, dialect: Dialect) -> str:
     return ", ".join(render(part, dialect) for part in hole) if isinstance(hole, Sequence) else render(hole, dialect)
+
+
+_DERIVED = "(SELECT {columns} FROM {table}{where})"
+
+
+def _derived(table: str, mapped: MappedTable, dialect: Dialect) -> str:
+    """Return the query that stands for a mapped table. A condition may end with a comment: the bracket is on a new
+    line."""
+    columns = ", ".join(f"{expression} AS {dialect.name(name)}" for expression, name in mapped.columns)
+    where = f" WHERE (\n{mapped.where}\n)" if mapped.where else ""
+    return _DERIVED.format(columns=columns, table=table, where=where)
+
+
+def _alias(template: str, key: str, hole: Hole) -> str:
+    """Return the alias that a query in a FROM needs, where the template does not name one."""
+    is_query = isinstance(hole, Name) and hole.mapped is not None
+    return " AS tidegate_source" if is_query and f"{{{key}}} AS " not in template else ""
 
 
 def _without_nul(original: str, rendered: str) -> str:

@@ -62,6 +62,7 @@ def compare(
     )
     if target is None:
         declared = [database.declare(column) for column in source.columns]
+        cautions += _become_text(source.columns, declared)
         statements = database.create_table(target_name, declared, source.primary_key, index_on.name if index_on else "")
         return Drift(source.columns, _change(database, statements, "the target table does not exist yet"), cautions)
     _stop_without_transactions(table, target)
@@ -75,6 +76,8 @@ def compare(
     _stop_at_renames(table, source, target, database)
     _stop_at_required_columns(table, source, target)
     statements = _statements(table, target, replicated, database)
+    added = [column for column in replicated if target.exact_column(column.name) is None]
+    cautions += _become_text(added, [database.declare(column) for column in added])
     notices = (*cautions, *_notices(target, source, index_on), *(_referenced(target) if deletes else []))
     change = _change(database, statements, "the source's columns changed") if statements else None
     return Drift(replicated, change, notices)
@@ -210,6 +213,34 @@ def _notices(target: TableSchema, source: TableSchema, index_on: Column | None) 
     if index_on is not None and not target.has_index_on(index_on.name):
         notices.append(Notice(f"no index of the target starts with {index_on.name}: every load scans the table"))
     return [*notices, *map(Notice, target.target_notes)]
+
+
+def _become_text(columns: Sequence[Column], declared: Sequence[Column]) -> tuple[Notice, ...]:
+    """Return warnings about numbers that a new column of the target can only hold as text, and a note about others."""
+    pairs = [(column, twin) for column, twin in zip(columns, declared, strict=True) if _becomes_text(column, twin)]
+    numbers = [pair for pair in pairs if pair[0].logical_type.family in _NUMBERS]
+    others = [f"{column.name} ({column.type})" for column, _ in pairs if column.logical_type.family not in _NUMBERS]
+    notices = [
+        Notice(
+            f"{column.name} ({column.type}) becomes {_short(twin.type)}: the target has no number without a bound. Choose"
+            f' a type, as in `columns: {{{column.name}: "decimal(19,4)"}}`; every value is checked',
+            severity="warning",
+        )
+        for column, twin in numbers
+    ]
+    return (*notices, *([Notice(f"kept as text in the target: {', '.join(others)}")] if others else []))
+
+
+_NUMBERS = ("number", "decimal", "uint64")
+_TEXTS = ("string", "trimmed", "char", "enum", "json", "xml", "uuid")
+
+
+def _becomes_text(column: Column, declared: Column) -> bool:
+    return declared.logical_type.family == "string" and column.logical_type.family not in _TEXTS
+
+
+def _short(declared: str) -> str:
+    return declared.partition(" ")[0]
 
 
 def _referenced(target: TableSchema) -> list[Notice]:

@@ -49,6 +49,8 @@ class FoundTable:
     """The target as it is configured, for lock and ledger alike; the server may spell it otherwise."""
     generated: tuple[str, ...] = ()
     """Columns that the load generates: the source does not have them."""
+    left_out: int | None = None
+    """How many rows of the source `where` leaves out, where they were counted."""
     gone: Sql | None = None
     """A condition for rows of the target that only say that their key left the source: they count as not there."""
 
@@ -132,7 +134,7 @@ class FoundTable:
 
     @property
     def _text_columns(self) -> tuple[str, ...]:
-        return tuple(column.name for column in self.columns if column.name in self.settings.columns)
+        return tuple(column.name for column in self.columns if column.name in self.settings.text_columns)
 
     def row_names(self, keys: Sequence[str]) -> tuple[str, ...]:
         """Return the columns that name a row for a person: the keys, else the first columns."""
@@ -229,7 +231,7 @@ def _require_readable(settings: TableSettings, schema: TableSchema, side: str) -
 
 def _with_chosen_type(settings: TableSettings, column: Column, keep_types: Iterable[str]) -> Column:
     """Return a column of text where the settings ask for text."""
-    is_text = column.name in settings.columns and column.name not in keep_types
+    is_text = column.name in settings.text_columns and column.name not in keep_types
     return replace(column, logical_type=Type("string")) if is_text else column
 
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tidegate import plugins
 from tidegate.config.tables import ConfiguredTable
 from tidegate.tables.found import Catalogs, reconcile_schema, source_schema
+from tidegate.tables.mapping import mapped, notices
 from tidegate.tables.planned import SyncTable
 
 
 def resolve(settings: ConfiguredTable, catalogs: Catalogs) -> SyncTable:
     """Raises MissingObject, Unsupported, ConfigError or DriftStop, each with what to do."""
     change_class, load_class = plugins.change(settings.change_name), plugins.load(settings.load_name)
-    source = source_schema(settings, catalogs)
+    base = source_schema(settings, catalogs)
+    source = mapped(settings, base, catalogs.source.database)
     columns = change_class.columns(settings, source, catalogs)
     required = load_class.requirements(settings, source, columns, catalogs)
     found = reconcile_schema(
@@ -24,6 +28,7 @@ def resolve(settings: ConfiguredTable, catalogs: Catalogs) -> SyncTable:
         deletes=required.deletes,
         generated=required.generated,
     )
+    found = replace(found, notices=(*found.notices, *notices(settings, base)))
     load, found = load_class.bind(settings, found, required, columns, catalogs)
     change = change_class.bind(settings, found, columns, load.needs, catalogs)
     checks = tuple(plugins.check(name) for name in settings.check or (load.check,))

@@ -120,6 +120,20 @@ class Mysql(Database):
         found = moment.get(cursor.logical_type.family)
         return None if found is None else sql("SELECT CAST({moment} AS CHAR)", moment=found)
 
+    def only_valid(self, column: Column) -> Sql | None:
+        """Zero dates, times beyond a day, and the error value of an enum, whose number is 0."""
+        conditions = {
+            "date": "YEAR({name}) > 0 AND MONTH({name}) > 0 AND DAYOFMONTH({name}) > 0",
+            "clock": "{name} >= '00:00:00' AND {name} < '24:00:00'",
+            "enum": "{name} + 0 > 0",
+        }
+        family = column.logical_type.family
+        condition = conditions.get("date" if family in ("timestamp", "instant") else family)
+        if condition is None or types.base_type(column.type) == "set":
+            return None
+        name = Name.of(column.name)
+        return sql("CASE WHEN {valid} THEN {name} END", valid=sql(condition, name=name), name=name)
+
     def declare(self, column: Column) -> Column:
         return types.declare(column, self._collation)
 

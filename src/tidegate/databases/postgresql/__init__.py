@@ -114,6 +114,21 @@ class Postgresql(Database):
             return None
         return sql("SELECT CAST(CAST({moment} AS {type}) AS text)", moment=moment, type=raw(cursor.type))
 
+    def only_valid(self, column: Column) -> Sql | None:
+        """Infinity, NaN, 24:00:00 and years without four digits."""
+        conditions = {
+            "date": "isfinite({name}) AND {name} >= '0001-01-01' AND {name} < '10000-01-01'",
+            "time": "{name} < '24:00:00'",
+            "decimal": "{name} NOT IN ('NaN', 'Infinity', '-Infinity')",
+        }
+        family = {"timestamp": "date", "instant": "date", "number": "decimal", "float32": "decimal"}
+        found = column.logical_type.family
+        condition = conditions.get("decimal" if found == "float64" else family.get(found, found))
+        if condition is None or column.type == "money":
+            return None
+        name = Name.of(column.name)
+        return sql("CASE WHEN {valid} THEN {name} END", valid=sql(condition, name=name), name=name)
+
     def open_transactions(self, table: TableName) -> Sql | None:
         return transactions.open_transactions(table)
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 from psycopg import errors, pq
 
+from tidegate.databases._key_ranges import split_by_key
 from tidegate.databases.postgresql import catalog, counters
 from tidegate.databases.postgresql.dialect import DIALECT
 from tidegate.databases.postgresql.failures import (
@@ -36,7 +37,7 @@ from tidegate.errors import DatabaseError, OutcomeUnknown
 from tidegate.interfaces import BatchSize, Database, ReadRequest, Session
 from tidegate.interfaces.splits import Divisible
 from tidegate.model.columns import Column, TableSchema
-from tidegate.model.names import TableName
+from tidegate.model.names import MappedTable, TableName
 from tidegate.sql.text import Literal, Name, Sql, names, raw, render, sql
 
 if TYPE_CHECKING:
@@ -202,6 +203,8 @@ class PostgresqlSession(Session):
             yield from self._read(query, request, lambda blocks: decoding.decoded(blocks, schema, forms))
 
     def split(self, window: Divisible, parts: int) -> list[ReadRequest]:
+        if isinstance(window.request.table, MappedTable):  # a query has no ctid
+            return split_by_key(self, window, parts)
         return split_by_place(self, window, parts)
 
     def _read(

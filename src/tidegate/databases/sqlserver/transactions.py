@@ -33,4 +33,4 @@ SELECT COALESCE((
 
 
 def open_transactions(table: TableName) -> Sql:
-    return sql(_TRANSACTIONS.strip(), table=Literal(render(Name.of(table), DIALECT)))
+    return sql(_TRANSACTIONS.strip(), table=Literal(render(Name(Name.of(table).parts), DIALECT)))

@@ -1,0 +1,15 @@
+SELECT count(*) FROM (SELECT `it's a "note"` AS `note` FROM `sales`.`odd "orders" ``of`` [x] {y} 100%` WHERE (
+region = 'EU' -- {others}
+)) AS tidegate_source;
+SELECT count(*) FROM (SELECT `it's a "note"` AS `note` FROM `sales`.`odd "orders" ``of`` [x] {y} 100%` WHERE (
+region = 'EU' -- {others}
+)) AS tidegate_source WHERE `note` IS NULL;
+SELECT count(*), count(CASE WHEN (
+region = 'EU' -- {others}
+) THEN 1 END) FROM `sales`.`odd "orders" ``of`` [x] {y} 100%`;
+SELECT count(*) FROM `sales`.`odd "orders" ``of`` [x] {y} 100%` WHERE `a date` IS NOT NULL AND CASE WHEN YEAR(`a date`) > 0 AND MONTH(`a date`) > 0 AND DAYOFMONTH(`a date`) > 0 THEN `a date` END IS NULL;
+SELECT count(*) FROM `sales`.`odd "orders" ``of`` [x] {y} 100%` WHERE `a clock` IS NOT NULL AND CASE WHEN `a clock` >= '00:00:00' AND `a clock` < '24:00:00' THEN `a clock` END IS NULL;
+SELECT count(*) FROM `sales`.`odd "orders" ``of`` [x] {y} 100%` WHERE `a enum` IS NOT NULL AND CASE WHEN `a enum` + 0 > 0 THEN `a enum` END IS NULL;
+SELECT count(*) FROM `sales`.`odd "orders" ``of`` [x] {y} 100%` WHERE `it's a "note"` IS NOT NULL AND `note` IS NULL AND (
+region = 'EU' -- {others}
+);
