@@ -222,8 +222,8 @@ def _become_text(columns: Sequence[Column], declared: Sequence[Column]) -> tuple
     others = [f"{column.name} ({column.type})" for column, _ in pairs if column.logical_type.family not in _NUMBERS]
     notices = [
         Notice(
-            f"{column.name} ({column.type}) becomes {_short(twin.type)}: the target has no number without a bound. Choose"
-            f' a type, as in `columns: {{{column.name}: "decimal(19,4)"}}`; every value is checked',
+            f"{column.name} ({column.type}) becomes {_short(twin.type)}, since the target has no such number. Choose a"
+            f' type, as in `columns: {{{column.name}: "decimal(19,4)"}}`: every value is then checked',
             severity="warning",
         )
         for column, twin in numbers
