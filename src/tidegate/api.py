@@ -505,7 +505,7 @@ def _lake(project: Project) -> Lake:
     settings = project.lake
     found, place = plugins.lake(settings.format), settings.path
     lake = found.at(place) if isinstance(place, Path) else found.at_bucket(place, settings.store)
-    return lake.arranged(settings.layout, settings.incremental_path)
+    return lake.cataloged(settings.catalog).arranged(settings.layout, settings.incremental_path)
 
 
 def _texts(values: Collection[object] | None) -> frozenset[str] | None:

@@ -22,6 +22,7 @@ from tidegate.model.scope import Scope
 from tidegate.model.state import LakeEntry, LedgerEntry
 from tidegate.model.tokens import PartitionToken
 from tidegate.model.values import Value, ValueKind
+from tidegate.storage.local import LocalFolder
 
 ORDERS = LakeTable(TableName("", "orders"), Layout.VALUES, "day")
 RATES = LakeTable(TableName("", "rates"), Layout.WHOLE, "static")
@@ -511,7 +512,7 @@ def test_long_history_is_read_in_its_order(tmp_path: Path):
     assert isinstance(lake, TableLake)
     lake.begin(RUN)
     put(lake, ORDERS, "1", 1)
-    metadata = catalog.Catalog(Path(lake.place)).metadata(("default", "orders"))
+    metadata = catalog.Catalog(LocalFolder(Path(lake.place))).metadata(("default", "orders"))
     assert metadata is not None
     (first,) = metadata["snapshots"]
     numbers = range(1, 5001)

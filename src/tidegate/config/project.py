@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
+from urllib.parse import unquote, urlsplit
 
 from pydantic import BeforeValidator, Field, InstanceOf, ValidationInfo, field_validator, model_validator
 
@@ -42,6 +43,24 @@ class Lake(Settings):
     """Settings of the object store: `endpoint`, `region`, `path_style`, `access_key_id`, `secret_access_key`,
     `session_token`, `encryption` (`AES256`, `aws:kms`), `kms_key_id`, `ca_file`, and any other setting of obstore by
     its name. Credentials that are left out come from the environment, the container or the machine."""
+
+    catalog: Mapping[str, Annotated[str, BeforeValidator(text_of_option)]] = Field(default={}, repr=False)
+    """Where Iceberg tables are named: an address such as `postgresql://…`, `https://…` (REST) or `sqlite:///…`, or a
+    mapping with `uri` and further properties of pyiceberg's client, such as `token` or `credential`. Without it, a
+    SQLite file in the warehouse, which must then be a folder."""
+
+    @field_validator("catalog", mode="before")
+    @classmethod
+    def _from_address(cls, given: Any) -> Any:
+        return {"uri": given} if isinstance(given, str) else given
+
+    @property
+    def secrets(self) -> list[str]:
+        """Return what no message may show."""
+        address = self.catalog.get("uri", "")
+        known = [unquote(urlsplit(address).password or "")] if "://" in address else []
+        named = [value for name, value in {**self.store, **self.catalog}.items() if is_secret_name(name)]
+        return [*known, *named]
 
     @model_validator(mode="before")
     @classmethod
@@ -147,8 +166,8 @@ class Project(Settings):
 
     def redactor(self) -> Redactor:
         """Return a redactor of all secrets here: passwords, and Spark options whose name is that of a secret."""
-        options = [*self.spark.options.items(), *self.lake.store.items()]
-        hidden = [value for name, value in options if is_secret_name(name)]
+        hidden = [value for name, value in self.spark.options.items() if is_secret_name(name)]
+        hidden += self.lake.secrets
         hidden += [] if self.dlt is None else self.dlt.secrets
         places = [] if self.snapshots is None else [self.snapshots.database, self.snapshots.archive]
         return Redactor.of(self.source, self.target, *(place for place in places if place is not None), also=hidden)

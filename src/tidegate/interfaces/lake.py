@@ -138,6 +138,17 @@ class Lake(ABC):
             "Use `format: parquet`, or leave out `layout`.",
         )
 
+    def cataloged(self, settings: Mapping[str, str]) -> Lake:
+        """Return the lake with its tables named by a catalog elsewhere. Without settings, by its own. Nothing is opened
+        yet."""
+        if not settings:
+            return self
+        raise Unsupported(
+            f"A lake of the format `{self.kind}` has no catalog.",
+            "Nothing was opened.",
+            "Use `format: iceberg`, or leave out `catalog`.",
+        )
+
     def notes(self) -> tuple[str, ...]:
         """Return what people should know about the place before a run."""
         return ()

@@ -16,12 +16,18 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-def read_in_tasks(spark: SparkSession, storage: Storage, files: Sequence[str]) -> DataFrame:
+def read_in_tasks(
+    spark: SparkSession, storage: Storage, files: Sequence[str], columns_of_table: str | None = None
+) -> DataFrame:
     """Return the rows of Parquet files. Columns that only some of them have are null in the others."""
     import pyarrow as pa
 
-    schema = pa.unify_schemas([_schema(storage, file) for file in files], promote_options="permissive")
-    columns = spark.createDataFrame(schema.empty_table()).schema
+    if columns_of_table is None:
+        schema = pa.unify_schemas([_schema(storage, file) for file in files], promote_options="permissive")
+        columns = spark.createDataFrame(schema.empty_table()).schema
+    else:
+        columns = spark.createDataFrame([], columns_of_table).schema
+        schema = spark.createDataFrame([], columns).toArrow().schema
     paths = spark.createDataFrame([(file,) for file in files], "file string").repartition(len(files))
     return paths.mapInArrow(_reader(storage, schema), columns)
 

@@ -20,7 +20,6 @@ Facts that shape this file
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import time
 from abc import abstractmethod
@@ -31,15 +30,17 @@ from typing import TYPE_CHECKING, Any
 from tidegate.errors import LakeError, TidegateError
 from tidegate.interfaces.database import BatchSize
 from tidegate.interfaces.lake import KEYS, ROWS, Entries, EntryFacts, Lake, LakeTable, Layout, Part, PartWriter
+from tidegate.lakes import _probes
 from tidegate.lakes._commits import Commit, facts_of_parts, history_of, live
 from tidegate.lakes._files import FileWriter, read_footer
+from tidegate.lakes._frames import read_in_tasks
 from tidegate.lakes._paths import scope_file
 from tidegate.lakes._resting import as_extracted, as_resting, original_name
 from tidegate.model.lake_versions import LakeHealth, LakeVersion
 from tidegate.model.names import TableName
 from tidegate.model.scope import Scope
 from tidegate.model.state import LakeEntry, LedgerEntry
-from tidegate.storage.local import LocalFolder
+from tidegate.storage.door import Storage
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -73,11 +74,11 @@ class Landing:
 class TableLake(Lake):
     """Committed windows as commits of tables in a table format."""
 
-    storage: LocalFolder
+    storage: Storage
 
     @property
     def place(self) -> str:
-        return str(self.storage.root)
+        return self.storage.place
 
     # What a format adds
 
@@ -95,7 +96,7 @@ class TableLake(Lake):
 
     @abstractmethod
     def files_at(self, table: LakeTable, version: str | None = None) -> list[str]:
-        """Return the paths of the files that the table has now, or had at a version."""
+        """Return the files that the table has now, or had at a version, by their paths in the lake."""
 
     @abstractmethod
     def spark_schema(self, table: LakeTable) -> str:
@@ -111,7 +112,8 @@ class TableLake(Lake):
         commits = self.commits(table)
         current = live(commits, table.layout)
         lost = self._lost(table, commits)
-        found = {window: self._entry(table, commit, lost) for window, commit in current.items()}
+        seen = self.storage.listed(self.folder(table))
+        found = {window: self._entry(table, commit, lost, seen) for window, commit in current.items()}
         news = [
             (commit.facts["read_at"], commit.facts["scope"])
             for window, commit in current.items()
@@ -124,9 +126,12 @@ class TableLake(Lake):
         commits = self.commits(table)
         return self._entry(table, self._commit(table, entry_id, commits), self._lost(table, commits))
 
-    def _entry(self, table: LakeTable, commit: Commit, lost: Mapping[str, str]) -> LakeEntry:
+    def _entry(
+        self, table: LakeTable, commit: Commit, lost: Mapping[str, str], seen: Storage | None = None
+    ) -> LakeEntry:
+        """Return the entry of a commit. `seen` is the folder of the table as it was listed, for many entries."""
         broken = next((lost[name] for name in commit.files if name in lost), "")
-        broken = broken or self._damage(table, commit)
+        broken = broken or self._damage(table, commit, seen or self.storage)
         entry = commit.entry(self._id(table, commit.version), broken)
         folder = f"{_KEYS}/{self.folder(table)}"
         if entry.has_keys and not set(commit.keys) <= set(self.storage.names(folder)):
@@ -142,11 +147,11 @@ class TableLake(Lake):
             for name in self.taken_files(table, commit)
         }
 
-    def _damage(self, table: LakeTable, commit: Commit) -> str:
+    def _damage(self, table: LakeTable, commit: Commit, seen: Storage) -> str:
         """Return what is wrong with the files of an entry, as far as their sizes tell; nothing when they are whole."""
         for name, expected in zip(commit.files, commit.facts["sizes"], strict=True):
-            size = self.storage.etag(f"{self.folder(table)}/data/{name}").partition("-")[0]
-            if size != str(expected):
+            size = seen.size(f"{self.folder(table)}/data/{name}")
+            if size != expected:
                 return f"{name} has {size} of {expected} bytes" if size else f"{name} is missing"
         return ""
 
@@ -194,7 +199,8 @@ class TableLake(Lake):
 
     def health(self, table: LakeTable) -> LakeHealth:
         commits = self.commits(table)
-        sizes = [os.stat(path).st_size for path in self.files_at(table)] if commits else []
+        seen = self.storage.listed(self.folder(table))
+        sizes = [seen.size(path) for path in self.files_at(table)] if commits else []
         windows = len(live(commits, table.layout)) if table.layout is Layout.VALUES else 1
         return LakeHealth(
             versions=len(commits),
@@ -220,8 +226,12 @@ class TableLake(Lake):
             raise LakeError(f"The lake {self.place} holds nothing of {table.name}.", "", "Run `tidegate run` first.")
         before = set(self.files_at(table, after)) if after is not None else set()
         files = [file for file in self.files_at(table, version) if file not in before]
-        reader = spark.read.schema(self.spark_schema(table))
-        return reader.parquet(*files) if files else spark.createDataFrame([], self.spark_schema(table))
+        schema = self.spark_schema(table)
+        if not files:
+            return spark.createDataFrame([], schema)
+        if self.storage.spark_reads:
+            return spark.read.schema(schema).parquet(*map(self.storage.full_path, files))
+        return read_in_tasks(spark, self.storage, files, schema)
 
     def batches(self, path: str, batch: BatchSize, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a file as they were extracted, within both bounds."""
@@ -251,6 +261,13 @@ class TableLake(Lake):
 
     def begin(self, run: str) -> None:
         self.storage.make_folder(f"{_RUNS}/{run}")
+        if not self.storage.renames:
+            _probes.require_conditions(self.storage)
+            # A bucket has no folders: this object tells `clean` of a run that was killed.
+            self.storage.write_text(f"{_RUNS}/{run}/begun", run)
+
+    def notes(self) -> tuple[str, ...]:
+        return () if self.storage.renames else (_probes.answer(self.storage),)
 
     def end(self, run: str) -> None:
         for folder in {*self._table_folders(""), *self._table_folders(_KEYS)}:

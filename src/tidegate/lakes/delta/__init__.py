@@ -9,6 +9,7 @@
 Tasks write the files; this process commits their names through delta-rs. Planning reads the log's JSON files alone.
 
 Facts that shape this file
+ * In a bucket delta-rs is the only writer: Spark puts its commits without a condition, over those of others.
  * delta-rs checks nothing of a file that is added: not its types, not that it exists.
  * Two commits with the same application conflict, and without repetition so does every other commit in between.
  * Without column mapping the names of columns have no spaces and none of `,;{}()=`.
@@ -26,8 +27,10 @@ from tidegate.interfaces.lake import LakeTable
 from tidegate.lakes._columns import Field, Fitted, fit, spark_columns, with_ids
 from tidegate.lakes._commits import Commit
 from tidegate.lakes._tables import Landing, TableLake
-from tidegate.lakes.delta.log import read_log
+from tidegate.lakes.delta.log import Place, read_log
+from tidegate.storage.door import Storage
 from tidegate.storage.local import LocalFolder
+from tidegate.storage.objects import Bucket
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,17 +44,17 @@ class DeltaLake(TableLake):
 
     kind = "delta"
 
-    root: Path
+    storage: Storage
     fields: Mapping[str, Mapping[str, Field]] = field(default_factory=dict)
     """The fields of tables whose rows are about to be written."""
 
     @classmethod
     def at(cls, path: Path) -> DeltaLake:
-        return cls(path)
+        return cls(LocalFolder(path))
 
-    @property
-    def storage(self) -> LocalFolder:  # type: ignore[override]
-        return LocalFolder(self.root)
+    @classmethod
+    def at_bucket(cls, url: str, store: Mapping[str, str]) -> DeltaLake:
+        return cls(Bucket.of(url.replace("s3a://", "s3://", 1), store))
 
     # What is there
 
@@ -74,10 +77,10 @@ class DeltaLake(TableLake):
         return {file for commit in read_log(self.storage, folder) for file in (*commit.files, *commit.keys)}
 
     def files_at(self, table: LakeTable, version: str | None = None) -> list[str]:
-        from tidegate.lakes.delta.versions import opened
+        from tidegate.lakes.delta.versions import opened, sizes
 
-        found = opened(self._path(table), version)
-        return [] if found is None else found.file_uris()
+        found = opened(self._place(table), version)
+        return [] if found is None else [f"{self.folder(table)}/{file}" for file in sizes(found)]
 
     def spark_schema(self, table: LakeTable) -> str:
         return spark_columns(self._known_fields(table))
@@ -109,7 +112,7 @@ class DeltaLake(TableLake):
             if fields and fitted.fits:
                 return fields
             facts = {"dropped": [], "column": table.column, "layout": table.layout.value}
-            add_fields(self._path(table), fitted.added, facts)
+            add_fields(self._place(table), fitted.added, facts)
         raise LakeError(
             f"The Delta table {self.folder(table)} did not take new columns: other writers were faster each time.",
             "Nothing was committed.",
@@ -119,14 +122,14 @@ class DeltaLake(TableLake):
     def _known_fields(self, table: LakeTable) -> Mapping[str, Field]:
         from tidegate.lakes.delta.versions import fields_of, opened
 
-        found = opened(self._path(table), None)
+        found = opened(self._place(table), None)
         return {} if found is None else fields_of(found)
 
     def land(self, table: LakeTable, seen: Sequence[Commit], landing: Landing) -> None:
         from tidegate.lakes.delta.versions import land
 
         facts: dict[str, Any] = {**landing.facts, "column": table.column, "layout": table.layout.value}
-        land(self._path(table), f"tidegate:{table.name}", seen[-1].version, replace(landing, facts=facts))
+        land(self._place(table), f"tidegate:{table.name}", seen[-1].version, replace(landing, facts=facts))
 
-    def _path(self, table: LakeTable) -> Path:
-        return self.root / self.folder(table)
+    def _place(self, table: LakeTable) -> Place:
+        return Place(self.storage, self.folder(table))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
@@ -12,20 +13,34 @@ from urllib.parse import unquote
 
 from tidegate.errors import LakeError
 from tidegate.lakes._commits import Commit
-from tidegate.storage.local import LocalFolder
+from tidegate.storage.door import Storage
 
 FOLDER = "_delta_log"
 _VERSION = re.compile(r"(\d{20})\.json")
 
 
-def read_log(storage: LocalFolder, folder: str) -> list[Commit]:
+@dataclass(frozen=True)
+class Place:
+    """Where a table is."""
+
+    storage: Storage
+    folder: str
+
+    @property
+    def uri(self) -> str:
+        return self.storage.full_path(self.folder)
+
+
+def read_log(storage: Storage, folder: str) -> list[Commit]:
     """Return the commits of a table, oldest first; none when there is no such table."""
-    names = [name for name in storage.names(f"{folder}/{FOLDER}") if _VERSION.fullmatch(name)]
-    return [_read(storage, f"{folder}/{FOLDER}/{name}", storage.etag(f"{folder}/{FOLDER}/{name}")) for name in names]
+    log = f"{folder}/{FOLDER}"
+    listed = storage.listed(log)
+    names = [name for name in listed.names(log) if _VERSION.fullmatch(name)]
+    return [_read(storage, f"{log}/{name}", listed.etag(f"{log}/{name}")) for name in names]
 
 
 @lru_cache(maxsize=20_000)
-def _read(storage: LocalFolder, path: str, etag: str) -> Commit:
+def _read(storage: Storage, path: str, etag: str) -> Commit:
     """Return one commit. Its file never changes, as long as nobody puts another lake into the same place."""
     try:
         actions = [json.loads(line) for line in storage.read_text(path).splitlines() if line.strip()]

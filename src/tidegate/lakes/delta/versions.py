@@ -9,8 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tidegate.errors import Unsupported
+from tidegate.lakes._buckets import delta_settings
 from tidegate.lakes._columns import Field
 from tidegate.lakes._tables import Conflict, Landing
+from tidegate.lakes.delta.log import FOLDER, Place
+from tidegate.storage.local import LocalFolder
+from tidegate.storage.objects import Bucket
 
 if TYPE_CHECKING:
     from deltalake import CommitProperties, DeltaTable
@@ -23,7 +27,7 @@ _TO_DELTA = {"int": "integer", "timestamptz": "timestamp", "timestamp": "timesta
 _LONGEST_BOUND = 32
 
 
-def opened(path: Path, version: str | None) -> DeltaTable | None:
+def opened(place: Place, version: str | None) -> DeltaTable | None:
     """Return a table at a version, else as it is now; None when there is no such table."""
     try:
         from deltalake import DeltaTable
@@ -33,9 +37,14 @@ def opened(path: Path, version: str | None) -> DeltaTable | None:
             "Nothing was written.",
             "Install it: `pip install 'tidegate[delta]'`.",
         ) from None
-    if not (path / "_delta_log").exists():
+    if not place.storage.names(f"{place.folder}/{FOLDER}"):
         return None
-    return DeltaTable(str(path), version=int(version) if version is not None else None)
+    number = int(version) if version is not None else None
+    return DeltaTable(place.uri, version=number, storage_options=_options(place))
+
+
+def _options(place: Place) -> dict[str, str] | None:
+    return delta_settings(place.storage) if isinstance(place.storage, Bucket) else None
 
 
 def fields_of(table: DeltaTable) -> dict[str, Field]:
@@ -48,7 +57,7 @@ def _spelled(kind: object) -> str:
     return text.replace(",", ", ") if text.startswith("decimal") else _OF_DELTA.get(text, text)
 
 
-def add_fields(path: Path, added: Mapping[str, str], facts: Mapping[str, Any]) -> None:
+def add_fields(place: Place, added: Mapping[str, str], facts: Mapping[str, Any]) -> None:
     """Make a table of these fields, or give it those that it lacks. Whoever comes second changes nothing."""
     from deltalake import DeltaTable, Schema
     from deltalake.exceptions import DeltaError
@@ -57,12 +66,18 @@ def add_fields(path: Path, added: Mapping[str, str], facts: Mapping[str, Any]) -
     # The same JSON as in the log.
     told = {"type": "struct", "fields": [_as_json(name, kind) for name, kind in added.items()]}
     schema = Schema.from_json(json.dumps(told))
-    table = opened(path, None)
+    table = opened(place, None)
     try:
         if table is None:
-            path.mkdir(parents=True, exist_ok=True)
+            if isinstance(place.storage, LocalFolder):
+                Path(place.uri).mkdir(parents=True, exist_ok=True)
             DeltaTable.create(
-                str(path), schema, mode="error", configuration=_CONFIGURATION, commit_properties=_told(facts)
+                place.uri,
+                schema,
+                mode="error",
+                configuration=_CONFIGURATION,
+                commit_properties=_told(facts),
+                storage_options=_options(place),
             )
         else:
             fields: list[DeltaField] = list(schema.fields)
@@ -87,20 +102,20 @@ def _user_metadata(facts: Mapping[str, Any]) -> dict[str, Any]:
     return {"userMetadata": json.dumps({"tidegate": dict(facts)})}
 
 
-def land(path: Path, app: str, seen: str, landing: Landing) -> None:
+def land(place: Place, app: str, seen: str, landing: Landing) -> None:
     """Commit on top of the version that was seen. Raises Conflict where the table stands elsewhere."""
     from deltalake import CommitProperties, Transaction
     from deltalake.exceptions import CommitFailedError
     from deltalake.transaction import RemoveAction
 
-    table = opened(path, None)
+    table = opened(place, None)
     if table is None or str(table.version()) != seen:
         raise Conflict
     now = int(time.time() * 1000)
-    sizes = _sizes(table)
-    leaving = set(sizes) if landing.removes_all else {name for name in sizes if Path(name).name in landing.remove}
-    adds = [_add(path, name) for name in landing.add]
-    removes = [RemoveAction(name, True, now, sizes[name], {}) for name in sorted(leaving)]
+    present = sizes(table)
+    leaving = set(present) if landing.removes_all else {name for name in present if Path(name).name in landing.remove}
+    adds = [_add(place, name) for name in landing.add]
+    removes = [RemoveAction(name, True, now, present[name], {}) for name in sorted(leaving)]
     following = (table.transaction_version(app) or 0) + 1
     properties = CommitProperties(
         custom_metadata=_user_metadata(landing.facts),
@@ -113,7 +128,7 @@ def land(path: Path, app: str, seen: str, landing: Landing) -> None:
         raise Conflict from None
 
 
-def _sizes(table: DeltaTable) -> dict[str, int]:
+def sizes(table: DeltaTable) -> dict[str, int]:
     """Return the files of a table, each with its size."""
     import pyarrow as pa
 
@@ -121,17 +136,17 @@ def _sizes(table: DeltaTable) -> dict[str, int]:
     return dict(zip(actions["path"].to_pylist(), actions["size_bytes"].to_pylist(), strict=True))
 
 
-def _add(path: Path, name: str) -> AddAction:
+def _add(place: Place, name: str) -> AddAction:
     """Return the action that adds a file, with the bounds by which readers skip it."""
     import pyarrow.parquet as pq
     from deltalake.transaction import AddAction
 
-    file = path / "data" / name
-    metadata = pq.read_metadata(file)
-    found = file.stat()
+    path = f"{place.folder}/data/{name}"
+    with place.storage.input(path) as file:
+        metadata = pq.read_metadata(file)
     stats = {"numRecords": metadata.num_rows, **_bounds(metadata)}
-    modified = int(found.st_mtime * 1000)
-    return AddAction(f"data/{name}", found.st_size, {}, modified, True, json.dumps(stats))
+    size, modified = place.storage.size(path), int(time.time() * 1000)
+    return AddAction(f"data/{name}", size, {}, modified, True, json.dumps(stats))
 
 
 def _bounds(metadata: Any) -> dict[str, dict[str, Any]]:

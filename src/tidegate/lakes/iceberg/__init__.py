@@ -1,8 +1,8 @@
-"""Iceberg: one table per synced table, one snapshot per window, in a warehouse whose catalog is a SQLite file.
+"""Iceberg: one table per synced table, one snapshot per window, in a warehouse in a folder or a bucket.
 
 | what                        | where                                                                     |
 | --------------------------- | ------------------------------------------------------------------------- |
-| the catalog                 | `catalog.db`, shared with Spark: `type=jdbc`, named `tidegate`             |
+| the catalog                 | `catalog.db` or a server, shared with Spark, named `tidegate`             |
 | a table                     | `default/orders/`, `sales/orders/`: `data/` and `metadata/`                |
 | the facts of an entry       | the summary of its snapshot: `tidegate.window`, `.run`, `.rows`, `.hash`   |
 | columns of entries          | properties of the table, one for each set of columns                      |
@@ -27,7 +27,10 @@ from tidegate.lakes.iceberg.catalog import Catalog, fields_of
 from tidegate.lakes.iceberg.commits import commits_of, described
 from tidegate.lakes.iceberg.tables import IcebergTable
 from tidegate.model.names import TableName
+from tidegate.storage.bucket_settings import Pairs
+from tidegate.storage.door import Storage
 from tidegate.storage.local import LocalFolder
+from tidegate.storage.objects import Bucket
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,21 +42,27 @@ class IcebergLake(TableLake):
 
     kind = "iceberg"
 
-    root: Path
+    storage: Storage
+    catalog_settings: Pairs = field(default=(), repr=False)
     fields: Mapping[str, Mapping[str, Field]] = field(default_factory=dict)
     """The fields of tables whose rows are about to be written: tasks need no catalog."""
 
     @classmethod
     def at(cls, path: Path) -> IcebergLake:
-        return cls(path)
+        return cls(LocalFolder(path))
 
-    @property
-    def storage(self) -> LocalFolder:  # type: ignore[override]
-        return LocalFolder(self.root)
+    @classmethod
+    def at_bucket(cls, url: str, store: Mapping[str, str]) -> IcebergLake:
+        return cls(Bucket.of(url.replace("s3a://", "s3://", 1), store))
+
+    def cataloged(self, settings: Mapping[str, str]) -> IcebergLake:
+        lake = replace(self, catalog_settings=tuple(sorted(settings.items())))
+        lake.catalog.require_place()
+        return lake
 
     @property
     def catalog(self) -> Catalog:
-        return Catalog(self.root)
+        return Catalog(self.storage, self.catalog_settings)
 
     # What is there
 
@@ -80,7 +89,7 @@ class IcebergLake(TableLake):
 
         with self.catalog.opened() as catalog:
             opened = catalog.load_table(self.names(table.name))
-            return files_at(opened, int(version) if version is not None else None)
+            return files_at(self.storage, opened, int(version) if version is not None else None)
 
     def spark_schema(self, table: LakeTable) -> str:
         metadata = self.catalog.metadata(self.names(table.name))

@@ -1,26 +1,39 @@
-"""The catalog of an Iceberg warehouse: a SQLite file in it, which pyiceberg and Spark's JDBC catalog share.
+"""The catalog of an Iceberg warehouse: by default a SQLite file in it, which pyiceberg and Spark's JDBC catalog share.
 
-Looking needs no pyiceberg: the catalog's row names the metadata file of a table, and that file is JSON. So planning
-costs one query and one file for each table, however many snapshots it has.
+| `catalog:`            | tables are found in                                              | Spark's catalog |
+| --------------------- | ---------------------------------------------------------------- | --------------- |
+| nothing               | `catalog.db` in a warehouse on a local or mounted folder          | `type=jdbc`     |
+| `sqlite:///file`      | this file                                                        | `type=jdbc`     |
+| `postgresql://…`      | a table of this database, which many machines share              | `type=jdbc`     |
+| `https://…`           | a REST catalog                                                   | `type=rest`     |
+
+Looking needs no pyiceberg, save for REST: the catalog's row names the metadata file of a table, and that file is JSON.
+So planning costs one query and one file for each table, however many snapshots it has.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
+import re
 import sqlite3
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlparse
 
 from tidegate.errors import LakeError, Unsupported
+from tidegate.lakes._buckets import iceberg_settings
 from tidegate.lakes._columns import Field, Fitted
+from tidegate.storage.bucket_settings import Pairs
+from tidegate.storage.door import Storage
+from tidegate.storage.local import LocalFolder
+from tidegate.storage.objects import Bucket
 
 if TYPE_CHECKING:
-    from pyiceberg.catalog.sql import SqlCatalog
+    from pyiceberg.catalog import Catalog as PyIcebergCatalog
     from pyiceberg.table import Table
 
 NAME = "tidegate"
@@ -29,8 +42,9 @@ FILE = "catalog.db"
 _LOCATION = """
 SELECT metadata_location
 FROM iceberg_tables
-WHERE catalog_name = ? AND table_namespace = ? AND table_name = ?
+WHERE catalog_name = {} AND table_namespace = {} AND table_name = {}
 """
+_SQLITE, _REST = "sqlite:///", ("http://", "https://")
 _PROPERTIES = {
     "format-version": "2",
     "write.metadata.delete-after-commit.enabled": "true",
@@ -44,25 +58,76 @@ _PARTITIONED_BY = {"int", "long", "date", "string", "timestamp", "timestamptz"}
 
 @dataclass(frozen=True)
 class Catalog:
-    """Tables of one warehouse on a local or mounted folder."""
+    """Tables of one warehouse, in a folder or a bucket."""
 
-    root: Path
+    storage: Storage
+    settings: Pairs = field(default=(), repr=False)
+    """The `uri` of the catalog and further properties of its client. They may hold secrets."""
 
     @property
     def properties(self) -> dict[str, str]:
         """Return the properties of a new table."""
         return dict(_PROPERTIES)
 
+    @property
+    def _uri(self) -> str:
+        return dict(self.settings).get("uri", "")
+
+    @property
+    def _file(self) -> Path | None:
+        """Return the SQLite file of the catalog; None where it is kept by a server. Raises Unsupported."""
+        if self._uri.startswith(_SQLITE):
+            return Path(self._uri.removeprefix(_SQLITE))
+        if self._uri:
+            return None
+        if isinstance(self.storage, LocalFolder):
+            return self.storage.root / FILE
+        raise Unsupported(
+            f"The warehouse {self.storage.place} lies in a bucket, where no file can be the catalog.",
+            "Nothing was opened.",
+            "Name one in `lake: {catalog: …}`: `postgresql://…`, `https://…` (REST) or `sqlite:////…`.",
+        )
+
+    def require_place(self) -> None:
+        """Raise Unsupported where there is no such catalog."""
+        if self._uri and not self._uri.startswith((_SQLITE, "postgres:", "postgresql:", *_REST)):
+            scheme = self._uri.partition(":")[0]
+            raise Unsupported(
+                f"The catalog of the warehouse {self.storage.place} has no known scheme: {scheme}.",
+                "Nothing was opened.",
+                "Known are `sqlite:///…`, `postgresql://…` and `https://…` (REST).",
+            )
+        _ = self._file
+
+    def place_of(self, names: tuple[str, str]) -> str:
+        """Return the place of a table as Iceberg writes it."""
+        if isinstance(self.storage, LocalFolder):
+            return as_location(self.storage.root / names[0] / names[1])
+        return self.storage.full_path("/".join(names))
+
     # Looking
 
     def location(self, names: tuple[str, str]) -> str | None:
         """Return the metadata file of a table; None when there is no such table."""
-        file = self.root / FILE
+        file = self._file
+        if file is not None:
+            return self._location_in_file(file, names)
+        if self._uri.startswith(_REST):
+            from pyiceberg.exceptions import NoSuchTableError
+
+            with self.opened() as catalog:
+                try:
+                    return catalog.load_table(names).metadata_location
+                except NoSuchTableError:
+                    return None
+        return self._location_in_database(names)
+
+    def _location_in_file(self, file: Path, names: tuple[str, str]) -> str | None:
         if not file.exists():
             return None
         try:
             with contextlib.closing(sqlite3.connect(f"file:{_escaped(file)}?mode=ro", uri=True, timeout=30)) as opened:
-                row = opened.execute(_LOCATION, (NAME, *names)).fetchone()
+                row = opened.execute(_LOCATION.format(*"???"), (NAME, *names)).fetchone()
         except sqlite3.OperationalError as problem:
             if "no such table" in str(problem):
                 return None
@@ -71,11 +136,24 @@ class Catalog:
             raise self._unusable(problem) from None
         return row[0] if row else None
 
+    def _location_in_database(self, names: tuple[str, str]) -> str | None:
+        import psycopg
+
+        statement = _LOCATION.format("%s", "%s", "%s")
+        try:
+            with psycopg.connect(self._uri, connect_timeout=15) as opened:
+                row = opened.execute(statement, (NAME, *names)).fetchone()
+        except psycopg.errors.UndefinedTable:
+            return None
+        except psycopg.Error as problem:
+            raise self._unusable(problem) from None
+        return row[0] if row else None
+
     def metadata(self, names: tuple[str, str]) -> dict[str, Any] | None:
         """Return the metadata of a table; None when there is no such table."""
         location = self.location(names)
         try:
-            return _parsed(local_path(location)) if location is not None else None
+            return _parsed(self.storage, location) if location is not None else None
         except (OSError, ValueError) as problem:
             raise LakeError(
                 f"The metadata of {'.'.join(names)} cannot be read: {problem}.",
@@ -83,32 +161,48 @@ class Catalog:
                 f"Restore {location}, or move the table away in the catalog: then everything is extracted anew.",
             ) from None
 
-    def _unusable(self, problem: sqlite3.Error) -> LakeError:
+    def _unusable(self, problem: Exception) -> LakeError:
+        place = self._file or f"of the warehouse {self.storage.place}"
         return LakeError(
-            f"The catalog {self.root / FILE} cannot be read: {problem}.",
+            f"The catalog {place} cannot be read: {str(problem).strip().splitlines()[0].rstrip('.')}.",
             "Tables and target keep what they had.",
-            "Restore the file from a backup, or name another `path` of the lake.",
+            "Restore it from a backup, or correct `lake: {catalog: …}`.",
         )
 
     # Writing
 
     @contextlib.contextmanager
-    def opened(self) -> Iterator[SqlCatalog]:
+    def opened(self) -> Iterator[PyIcebergCatalog]:
         """Open the catalog for changes. Raises Unsupported where pyiceberg is not installed."""
         try:
-            from pyiceberg.catalog.sql import SqlCatalog
+            from pyiceberg.catalog import load_catalog
         except ImportError as problem:
             raise Unsupported(
                 f"The lake `iceberg` needs a package that is not installed: {problem.name}.",
                 "Nothing was written.",
                 "Install it: `pip install 'tidegate[iceberg]'`.",
             ) from None
-        self.root.mkdir(parents=True, exist_ok=True)
-        catalog = SqlCatalog(NAME, uri=f"sqlite:///{self.root / FILE}", warehouse=as_location(self.root))
+        catalog = load_catalog(NAME, **self._client())
         try:
             yield catalog
         finally:
             catalog.close()
+
+    def _client(self) -> dict[str, str]:
+        """Return the properties with which pyiceberg opens the catalog and its files."""
+        properties = {"type": "rest" if self._uri.startswith(_REST) else "sql", **dict(self.settings)}
+        file = self._file
+        if file is not None:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            properties["uri"] = f"sqlite:///{file}"
+        elif properties["type"] == "sql":
+            properties["uri"] = re.sub("^postgres(ql)?:", "postgresql+psycopg:", self._uri)
+        if isinstance(self.storage, LocalFolder):
+            self.storage.root.mkdir(parents=True, exist_ok=True)
+            return {"warehouse": as_location(self.storage.root), **properties}
+        if isinstance(self.storage, Bucket):
+            return {"warehouse": self.storage.url, **iceberg_settings(self.storage), **properties}
+        return properties
 
     def ensure(self, names: tuple[str, str], fitted: Fitted, column: str | None, facts: Mapping[str, str]) -> None:
         """Make the table, or give it the fields that it lacks. `column` is what a new table is partitioned by."""
@@ -128,7 +222,7 @@ class Catalog:
 
     def _create(
         self,
-        catalog: SqlCatalog,
+        catalog: PyIcebergCatalog,
         names: tuple[str, str],
         fitted: Fitted,
         column: str | None,
@@ -151,7 +245,7 @@ class Catalog:
         catalog.create_table_if_not_exists(
             names,
             Schema(*fields),
-            location=as_location(self.root / names[0] / names[1]),
+            location=self.place_of(names),
             partition_spec=PartitionSpec(*parts),
             properties={**_PROPERTIES, **facts},
         )
@@ -192,10 +286,29 @@ def ancestors(metadata: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 @lru_cache(maxsize=8)
-def _parsed(path: str) -> dict[str, Any]:
-    """Return a metadata file, which never changes once it is there."""
-    metadata: dict[str, Any] = json.loads(Path(path).read_text())
+def _parsed(storage: Storage, location: str) -> dict[str, Any]:
+    """Return a metadata file, which never changes once it is there. Raises OSError or ValueError."""
+    metadata: dict[str, Any] = json.loads(read_text(storage, location))
     return metadata
+
+
+def read_text(storage: Storage, location: str) -> str:
+    """Return a text file of the warehouse by its location. Raises OSError."""
+    if "://" not in location or location.startswith("file:"):
+        return Path(local_path(location)).read_text()
+    text = storage.read_text(inside(storage, location))
+    if not text:
+        raise FileNotFoundError(f"{location} is not there")
+    return text
+
+
+def inside(storage: Storage, location: str) -> str:
+    """Return a location below the warehouse as a path in it. Raises OSError for one that lies elsewhere."""
+    path = local_path(location) if isinstance(storage, LocalFolder) else re.sub("^s3[an]:", "s3:", location)
+    start = f"{storage.place.rstrip('/')}/"
+    if not path.startswith(start):
+        raise FileNotFoundError(f"{location} is not below the warehouse {storage.place}")
+    return path.removeprefix(start)
 
 
 def as_location(path: Path) -> str:

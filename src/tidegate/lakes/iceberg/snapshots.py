@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from tidegate.errors import LakeError
 from tidegate.lakes._commits import PREFIX, as_properties
 from tidegate.lakes._tables import Conflict, Landing
-from tidegate.lakes.iceberg.catalog import local_path
+from tidegate.lakes.iceberg.catalog import inside
+from tidegate.storage.door import Storage
 
 if TYPE_CHECKING:
     from pyiceberg.manifest import DataFile
@@ -104,8 +105,10 @@ def taken_files(table: Table, version: int) -> set[str]:
     }
 
 
-def files_at(table: Table, version: int | None) -> list[str]:
-    """Return the paths of the files of the table at a snapshot. Raises LakeError where readers must apply deletes."""
+def files_at(storage: Storage, table: Table, version: int | None) -> list[str]:
+    """Return the files of the table at a snapshot, by their paths in the warehouse.
+
+    Raises LakeError where readers must apply deletes."""
     if table.metadata.current_snapshot_id is None:
         return []
     tasks = list(table.scan(snapshot_id=version).plan_files())
@@ -115,4 +118,4 @@ def files_at(table: Table, version: int | None) -> list[str]:
             "Nothing was changed.",
             "Read it through Spark's Iceberg catalog, or compact it there: `CALL system.rewrite_data_files`.",
         )
-    return [local_path(task.file.file_path) for task in tasks]
+    return [inside(storage, task.file.file_path) for task in tasks]

@@ -11,7 +11,7 @@ from tidegate.errors import LakeError
 from tidegate.interfaces.open_table import OpenTable
 from tidegate.lakes._commits import history_of
 from tidegate.lakes._resting import resting_type
-from tidegate.lakes.iceberg.catalog import Catalog, as_location
+from tidegate.lakes.iceberg.catalog import Catalog
 from tidegate.lakes.iceberg.commits import commits_of
 from tidegate.model.lake_versions import LakeVersion
 
@@ -47,7 +47,7 @@ class IcebergTable(OpenTable):
         metadata = self.catalog.metadata(self.names)
         if metadata is None:
             raise LakeError(
-                f"The warehouse {self.catalog.root} has no table {'.'.join(self.names)}.",
+                f"The warehouse {self.catalog.storage.place} has no table {'.'.join(self.names)}.",
                 "Nothing was read.",
                 "Run a sync first, or correct the name.",
             )
@@ -117,7 +117,7 @@ class IcebergTable(OpenTable):
         import pyarrow as pa
 
         resting = pa.schema([pa.field(field.name, resting_type(field)) for field in schema])
-        location = as_location(self.catalog.root / self.names[0] / self.names[1])
+        location = self.catalog.place_of(self.names)
         with self.catalog.opened() as catalog:
             catalog.create_namespace_if_not_exists((self.names[0],))
             catalog.create_table_if_not_exists(
