@@ -20,8 +20,9 @@ _TEMPLATE = re.compile(r"\{(schema|table)\}")
 
 
 def is_pattern(key: str) -> bool:
-    """Return whether a key of `tables` names many tables. A quoted name is one table, whatever it contains."""
-    return not key.startswith('"') and any(letter in key for letter in "*?[")
+    """Return whether a key of `tables` names many tables. A quoted name is one table, whatever it contains; brackets
+    occur in names, so they are no signs of a pattern."""
+    return not key.startswith('"') and any(letter in key for letter in "*?")
 
 
 def spellings(key: str, default_schema: str) -> tuple[str, ...]:
@@ -33,7 +34,8 @@ def spellings(key: str, default_schema: str) -> tuple[str, ...]:
 
 
 def matches(pattern: str, texts: Sequence[str]) -> bool:
-    return any(fnmatchcase(text.lower(), pattern.lower()) for text in texts)
+    plain = pattern.lower().replace("[", "[[]")
+    return any(fnmatchcase(text.lower(), plain) for text in texts)
 
 
 def target_of(key: str, written: object, schema_map: Mapping[str, str], default_schema: str) -> object:

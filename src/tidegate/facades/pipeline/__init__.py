@@ -342,8 +342,10 @@ class IncrementalSQLServerParquetPipeline(PartitionSwitching):
         proposal = project.proposal(table_name)
         if proposal is None:
             raise _missing(table_name)
-        settings = {setting.name: setting.value for setting in proposal.settings if setting.value is not None}
-        return {"kind": proposal.kind or "static", **settings}
+        # What a table looks like, also where a setting that the catalog does not tell is still missing.
+        likeness = proposal.instead or proposal
+        settings = {setting.name: setting.value for setting in likeness.settings if setting.value is not None}
+        return {"kind": likeness.kind or "static", **settings}
 
     def _given(self, section: str, tables: Tables | Sequence[str]) -> dict[str, dict[str, Any]]:
         if isinstance(tables, Mapping):
