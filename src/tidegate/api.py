@@ -29,7 +29,7 @@ from tidegate.model.description import Section
 from tidegate.model.lake_versions import Exported, LakeHealth, LakeVersion, version_at
 from tidegate.model.names import TableName
 from tidegate.model.native import PartitionLayout
-from tidegate.model.plan import DAILY, Plan, Request
+from tidegate.model.plan import Plan, Request
 from tidegate.model.report import RunReport
 from tidegate.model.scope import Scope
 from tidegate.model.state import TableState
@@ -39,6 +39,7 @@ from tidegate.model.values import Value
 from tidegate.ops.cleanup import HOURS_BEFORE_A_WORKSPACE_IS_DEAD, Cleaned, clean
 from tidegate.ops.describe import describe
 from tidegate.ops.detection import Proposal
+from tidegate.ops.feeds import FeedOutcome, TableHealth, change_feed, examine
 from tidegate.ops.forget import forget
 from tidegate.ops.init import propose_file
 from tidegate.ops.native_partitions import layout_of
@@ -161,13 +162,16 @@ class Tidegate:
         with planning(self._pipeline) as planner:
             return as_plan(planner.plan(self._chosen(tables)), (*self._pipeline.notes, *self._pipeline.lake.notes()))
 
-    def run(self, *tables: str, reload: bool = False, resume: bool = False, check: bool = True) -> RunReport:
+    def run(
+        self, *tables: str, reload: bool = False, resync: bool = False, resume: bool = False, check: bool = True
+    ) -> RunReport:
         """Bring the target in sync. Raises RunFailed when tables failed, unless `check` is off.
 
         With `reload` everything in scope is extracted and loaded again, and a ledger of another database is replaced.
-        With `resume` also tables are brought in sync that were restored to an earlier state.
+        With `resync` tables are read as a whole whose change feed lost its place. With `resume` also tables are brought
+        in sync that were restored to an earlier state.
         """
-        request = Request(reload_all=True) if reload else Request(resume=True) if resume else DAILY
+        request = Request(reload_all=True) if reload else Request(resume=resume, resync=resync)
         report = sync(
             self._run(), self._chosen(tables), lambda table, state: request, disown=reload and self._is_foreign()
         )
@@ -304,6 +308,20 @@ class Tidegate:
                 f"`tidegate lake history {table}` lists times and versions.",
             )
         return found
+
+    # Change feeds
+
+    def create_feed(self, *tables: str, dry_run: bool = False) -> list[FeedOutcome]:
+        """Create on the source what the change feeds of these tables need, and return the statements."""
+        return change_feed(self._pipeline, self._chosen(tables), "create", dry_run=dry_run)
+
+    def drop_feed(self, *tables: str, dry_run: bool = False) -> list[FeedOutcome]:
+        """Remove from the source what `create_feed` made, and return the statements."""
+        return change_feed(self._pipeline, self._chosen(tables), "drop", dry_run=dry_run)
+
+    def doctor(self, *tables: str) -> list[TableHealth]:
+        """Return whether the change feeds of these tables are alive, how far behind, and what is missing."""
+        return examine(self._pipeline, self._chosen(tables))
 
     # Now and then
 
@@ -529,8 +547,8 @@ class TableSync:
     def plan(self) -> Plan:
         return self._project.plan(self.name)
 
-    def run(self, *, reload: bool = False, resume: bool = False, check: bool = True) -> RunReport:
-        return self._project.run(self.name, reload=reload, resume=resume, check=check)
+    def run(self, *, reload: bool = False, resync: bool = False, resume: bool = False, check: bool = True) -> RunReport:
+        return self._project.run(self.name, reload=reload, resync=resync, resume=resume, check=check)
 
     def verify(self, *, deep: bool = False) -> RunReport:
         return self._project.verify(self.name, deep=deep)

@@ -8,7 +8,8 @@ TidegateError
 │   ├── OutcomeUnknown     a commit was sent and no answer came: check before a retry
 │   ├── Unreachable        no connection: wrong host, wrong password, server down
 │   ├── MissingObject      a table or a column does not exist, or the login may not see it
-│   └── DuplicateKey       the table already has a row with this key
+│   ├── DuplicateKey       the table already has a row with this key
+│   └── FeedLost           the log of a change feed no longer reaches back to what was loaded
 ├── Locked                 another run has the lock of the table                     exit 1
 ├── LakeError              a file or folder of the lake cannot be used               exit 1
 ├── SparkUnavailable       Java or Spark cannot be started                           exit 1
@@ -74,6 +75,10 @@ class MissingObject(DatabaseError):
 
 class DuplicateKey(DatabaseError):
     """The table already has a row with this key. The transaction was rolled back."""
+
+
+class FeedLost(DatabaseError):
+    """A change feed cannot be read on from where the table stands: its log has a hole. The table is read as a whole."""
 
 
 class Locked(TidegateError):

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from sql import native_statements
+from sql.feed_statements import POSTGRESQL_FEEDS, SHARED_FEEDS
 from sql.recorders import RECORDERS
 from sql.snapshot_statements import SNAPSHOT_ARCHIVES, SNAPSHOT_PROCEDURES, SNAPSHOTS
 from sql.sqlserver_statements import SQLSERVER
@@ -26,7 +27,7 @@ GOLDEN = Path(__file__).parent / "golden"
 SOURCE = Path(__file__).parents[2] / "src" / "tidegate"
 UPDATE = os.environ.get("TIDEGATE_UPDATE_GOLDEN") == "1"
 OWN = {
-    "postgresql": {**POSTGRESQL, **SNAPSHOT_ARCHIVES},
+    "postgresql": {**POSTGRESQL, **SNAPSHOT_ARCHIVES, **POSTGRESQL_FEEDS},
     "mysql": MYSQL,
     "sqlserver": {**SQLSERVER, **SNAPSHOT_PROCEDURES},
 }
@@ -39,6 +40,7 @@ STATEMENTS = {
     kind: {
         **SHARED,
         **SNAPSHOTS,
+        **SHARED_FEEDS,
         **OWN[kind],
         **native_statements.ALL,
         **(native_statements.OF_PARTITIONS if kind in NATIVE else {}),

@@ -24,7 +24,7 @@ class ContentCheck(Check):
     """Compares a whole table by the hash of its rows, and by keys where the target may hold more."""
 
     name = "content"
-    loads = ("merge", "replace")
+    loads = ("merge", "apply_changes", "replace")
 
     def windows(self, planned: PlannedTable) -> tuple[list[Value], list[Finding]]:
         if not planned.state.ledger:

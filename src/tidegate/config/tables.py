@@ -31,6 +31,11 @@ class ConfiguredTable(TableSettings):
         return self.load or KINDS[self.kind].load_for(self.__dict__)
 
     @property
+    def reads_feed(self) -> bool:
+        """Return whether changes and deletes come from a change feed."""
+        return plugins.change(self.change_name).reads_feed
+
+    @property
     def load_priority(self) -> int:
         return KINDS[self.kind].load_priority
 

@@ -7,8 +7,9 @@ follow from that (`plan`, pure), and how is a window read (`extraction`).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
@@ -28,11 +29,33 @@ from tidegate.settings import Settings
 from tidegate.sql.text import Sql
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from tidegate.interfaces.feed import Feed
     from tidegate.tables.found import Catalogs, FoundTable
     from tidegate.tables.planned import PlannedTable
 
 Here = TypeVar("Here")
 There = TypeVar("There")
+
+
+class ChangeReader(Protocol):
+    """Reads a window of a change feed inside of a task: the changes, then the rows as they are since."""
+
+    def schema(self, request: ReadRequest) -> pa.Schema:
+        """Return the schema of the changes."""
+
+    def open(self, session: Session, request: ReadRequest) -> AbstractContextManager[FeedRows]: ...
+
+
+class FeedRows(Protocol):
+    """A window of a change feed that is being read."""
+
+    def changes(self) -> Iterator[pa.RecordBatch]:
+        """Yield the changes in the order of the log."""
+
+    def rows(self) -> Iterator[pa.RecordBatch]:
+        """Yield one row of each key that is there after these changes. To be called when all changes were read."""
 
 
 class LedgerReader(Protocol):
@@ -111,6 +134,8 @@ class Extraction:
     """Columns that have one value in all of these rows. A large window is divided by what follows them in an index."""
     ranged: str = ""
     """The column of which these rows are a range: a large window is divided by it."""
+    feed: ChangeReader | None = None
+    """The rows come from a change feed, and the changes are kept beside them."""
     proven_by: str = ""
     """A hash that the rows must have to count as proven, where they do not come from the source itself."""
 
@@ -143,6 +168,8 @@ class ChangeColumns:
     """Where windows hold changes: the columns by which the newest of several rows of a key is told."""
     tie_breaker: Column | None = None
     """A column that orders rows of an equal cursor."""
+    feed: bool = False
+    """Windows hold what a change feed told: the rows of keys that changed, and the keys that are gone."""
 
 
 class Change(ABC):
@@ -161,8 +188,15 @@ class Change(ABC):
 
     brings_changes: ClassVar[bool] = False
     """A window holds only rows that changed, not all rows that the target must have."""
+    reads_feed: ClassVar[bool] = False
+    """Changes and deletes come from a change feed."""
 
     table: FoundTable
+
+    @classmethod
+    def feed_of(cls, settings: Any, source: Database, target: Database) -> Feed | None:
+        """Return the change feed that a table of these settings is read from; None where the table itself is asked."""
+        return None
 
     # Before the schemas of both sides are compared
 
@@ -248,6 +282,11 @@ class Change(ABC):
         """Return how much of the source the scope covers. Reads nothing. A whole table is inside of its scope."""
         has_rows = any(value.rows for value in state.source.values())
         return Coverage(is_empty=has_rows and not any(state.target.values()))
+
+    @property
+    def change_feed(self) -> Feed | None:
+        """Return the feed that the table is read from; None where the table itself is asked."""
+        return None
 
     def status(self, planned: PlannedTable) -> TableStatus | None:
         """Return where the table stands, for people; None for the status of each window."""

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tidegate.interfaces.archive import ArchiveSql, Migration
+    from tidegate.interfaces.feed import Feed
     from tidegate.interfaces.native_partitions import NativePartitions
 
 
@@ -187,6 +188,10 @@ class Database(ABC):
         """Return an expression for a column: null for values that other databases do not have, such as zero dates.
 
         None where values of this type are valid everywhere."""
+    def feed(self, kind: str, name: str) -> Feed | None:
+        """Return the change feed of this kind (`cdc`, `change_tracking`, `triggers`); None where there is none.
+
+        `name` is the project's: what the feed makes on the server is called so."""
         return None
 
     # Targets

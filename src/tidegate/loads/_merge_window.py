@@ -29,7 +29,7 @@ from tidegate.loads._difference import RowDifference, difference_of
 from tidegate.loads._merge_writes import Change, MergeTask
 from tidegate.loads._window_rows import WindowRules, chosen_rows, late_rows
 from tidegate.model.receipt import Receipt
-from tidegate.model.tokens import IncrementalWindow
+from tidegate.model.tokens import FeedWindow, IncrementalWindow
 from tidegate.sql.contents import both, count_rows
 from tidegate.sql.staged import key_is_staged
 
@@ -65,7 +65,7 @@ def merge_window(session: Session, incoming: Incoming, receipt_of: ReceiptOf) ->
     task: WindowTask = incoming.task
     before = incoming.ledger.newest()
     with ExitStack() as stages:
-        request = _rows_of_keys(session, task, incoming.batches, stages)
+        request = _touched_rows(session, incoming, stages)
         rows, found = _compared(session, task, request, Rows(incoming.batches, task.entry.rows), stages)
         if found.duplicates[0]:
             chosen = chosen_rows(task, task.rules, task.keys, incoming.batches)
@@ -114,6 +114,35 @@ def _warning(task: WindowTask, late: int) -> str:
         f"{late:,} late: so many rows lie below the watermark that was reached before. They are kept in the table"
         " late_arriving_data and not in the target; `late: merge` and `tidegate run --reload` bring them"
     )
+
+
+def _touched_rows(session: Session, incoming: Incoming, stages: ExitStack) -> ReadRequest:
+    """Return the request of the target's rows that the window may change. A change feed also tells which keys are gone;
+    a window that holds the whole table is compared with the whole target."""
+    task: WindowTask = incoming.task
+    if not task.rules.tells_deletes:
+        return _rows_of_keys(session, task, incoming.batches, stages)
+    if _is_whole(task):
+        return task.request
+    assert incoming.keys is not None, "a window of a change feed comes with its changes"
+    return _rows_of_keys(session, task, partial(_distinct_keys, task, incoming.keys), stages)
+
+
+def _is_whole(task: WindowTask) -> bool:
+    return isinstance(task.entry.token, FeedWindow) and task.entry.token.whole
+
+
+def _distinct_keys(task: WindowTask, changes: Batches) -> Iterator[pa.RecordBatch]:
+    """Yield the keys of these changes, those of a batch once: a row may have changed a hundred thousand times."""
+    import numpy as np
+    import pyarrow as pa
+
+    from tidegate.hashing.rows import hash_rows
+
+    for batch in changes():
+        keys = batch.select(list(task.keys))
+        _, first = np.unique(hash_rows(keys), axis=0, return_index=True)
+        yield keys.take(pa.array(np.sort(first)))
 
 
 def _rows_of_keys(session: Session, task: WindowTask, batches: Batches, stages: ExitStack) -> ReadRequest:
@@ -199,6 +228,8 @@ def _meant(session: Session, incoming: Incoming, found: RowDifference, stages: E
 
     task: WindowTask = incoming.task
     changed = found.changed if task.updates else np.zeros(len(found.changed), bool)
+    if task.rules.tells_deletes:
+        return found  # all rows of the keys that changed were compared: those without a counterpart are gone
     if not task.deletes or incoming.keys is None:
         return RowDifference(found.inserted, changed, found.removed)
     left = _keys_that_left(session, task, incoming.keys)

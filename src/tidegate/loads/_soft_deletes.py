@@ -25,11 +25,11 @@ def with_mark(settings: Any, table: FoundTable, catalogs: Catalogs) -> tuple[Col
     name = settings.soft_delete
     if name is None:
         return None, table
-    if settings.deletes != "key_compare":
+    if settings.deletes == "ignore":
         raise ConfigError(
             f"{settings.name}: `soft_delete: {name}` marks rows that left, and nothing looks for them.",
             UNTOUCHED,
-            "Add `deletes: key_compare`.",
+            "Add `deletes: key_compare`, or with a change feed `deletes: feed`.",
         )
     if table.source.column(name) is not None:
         raise ConfigError(

@@ -29,6 +29,8 @@ class WindowRules:
     """What happens to rows from below the watermark: `merge`, `report` or `quarantine`."""
     compares_keys: bool = False
     """Rows leave the target whose key the source no longer has."""
+    tells_deletes: bool = False
+    """A change feed told which keys changed: those without a row are gone."""
     target_rows: int | None = None
     """How many rows the target had when the load was planned; None where that is not known."""
 

@@ -164,6 +164,8 @@ class Request:
     reload: frozenset[Value] | None = None
     """Extract and load these again, whatever is known of them; plan nothing else."""
     reload_all: bool = False
+    resync: bool = False
+    """Read a table as a whole again whose change feed lost its place."""
     resume: bool = False
     """Go on with a table that was restored to an earlier state."""
     why: str = RELOAD

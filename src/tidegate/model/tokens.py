@@ -2,8 +2,8 @@
 
 A token is a small record with a tag and a version, stored as JSON. The change that plans a table also writes its
 tokens: `PartitionToken` for a value, `ContentToken` for a whole table, `CursorWindow` for a range of a cursor,
-`IncrementalWindow` for such a range with what held the watermark back. A change that lives elsewhere subclasses `Token`
-with a tag of its own.
+`IncrementalWindow` for such a range with what held the watermark back, `FeedWindow` for a range of a log. A change that
+lives elsewhere subclasses `Token` with a tag of its own.
 
 Version 1 of ledger and lake kept the same facts as plain text: `from_version_1` reads them.
 """
@@ -19,6 +19,7 @@ from importlib.metadata import entry_points
 from typing import Any, ClassVar
 
 from tidegate.errors import Unsupported
+from tidegate.model.feeds import Position
 from tidegate.model.receipt import Receipt
 from tidegate.model.values import Value, ValueKind
 
@@ -239,6 +240,48 @@ class IncrementalWindow(CursorWindow):
 
 
 @dataclass(frozen=True)
+class FeedWindow(Token):
+    """The changes of a change feed after `after`, up to `upto`; or, with `whole`, all rows of the table."""
+
+    tag: ClassVar[str] = "feed"
+
+    after: str | None = None
+    upto: str = ""
+    detail: str = ""
+    """What the feed needs besides to go on from `upto`."""
+    feed: str = ""
+    """Which log of which database it is."""
+    mode: str = "keys"
+    whole: bool = False
+    """All rows were read: what is not among them has left. Reading goes on at `upto`."""
+    snapshot: str = ""
+    """At which snapshot of the source all rows were read: the next window leaves out what it had."""
+    read_at: str = ""
+    """When the rows were read, on the source's clock."""
+    why: str = ""
+    """Why all rows were read, when they had been read before."""
+
+    @property
+    def position(self) -> Position:
+        """Return where reading goes on."""
+        return Position(self.upto, self.detail)
+
+    @property
+    def fingerprint(self) -> None:
+        return None
+
+    def read(self, fingerprint: str | None, read_at: str) -> FeedWindow:
+        return replace(self, snapshot=(fingerprint or "") if self.whole else self.snapshot, read_at=read_at)
+
+    def fields(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in _FEED_FIELDS}
+
+    @classmethod
+    def of_fields(cls, fields: dict[str, Any]) -> FeedWindow:
+        return cls(**fields)
+
+
+@dataclass(frozen=True)
 class WatermarkSet(Token):
     """A person set the watermark of a table, or reset it: windows that were read before no longer tell how far the
     table is synced."""
@@ -276,6 +319,7 @@ def with_keys(fingerprint: str | None, keys: Receipt) -> str:
     return f"{fingerprint} {keys.as_text()}"
 
 
+_FEED_FIELDS = ("after", "upto", "detail", "feed", "mode", "whole", "snapshot", "read_at", "why")
 _BOUNDS = ("after", "upto", "watermark", "keys_read_at")
 _CURSOR_FIELDS = (*_BOUNDS, "lookback_fingerprint", "read_at", "is_given")
 _RECEIPT = re.compile(r"\d+ [0-9a-f]{32}")

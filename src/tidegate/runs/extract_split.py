@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from tidegate.errors import LakeError, Transient
 from tidegate.hashing.receipts import answer_as_text, read_receipt, with_text_where_needed
-from tidegate.interfaces.change import Extraction
+from tidegate.interfaces.change import ChangeReader, Extraction
 from tidegate.interfaces.check import Snapshot
 from tidegate.interfaces.database import Database, ReadRequest, Session
 from tidegate.interfaces.lake import KEYS, ROWS, EntryFacts, Lake, LakeTable, Part, PartWriter
@@ -83,6 +83,8 @@ class ExtractSplit:
         return with_text_where_needed(self.request, partial(self._extract, worker=worker))
 
     def _extract(self, request: ReadRequest, worker: Worker) -> Extracted:
+        if self.extraction.feed is not None:
+            return self._extract_changes(self.extraction.feed, request, worker)
         extraction = self.extraction
         parts = []
         with worker.sessions.session(self.database, "extract", read_only=True) as session:
@@ -109,6 +111,17 @@ class ExtractSplit:
         if self.parts == 1:
             self.load.require_loadable(request, lambda: self.lake.read(self.table, part.id, request.batch))
         return Extracted((*parts, part), receipt, facts, compared, watched)
+
+    def _extract_changes(self, feed: ChangeReader, request: ReadRequest, worker: Worker) -> Extracted:
+        """Write the changes of a feed, and then the rows as they are since."""
+        with worker.sessions.session(self.database, "extract", read_only=True) as session:
+            read_at = session.now()
+            token = self.extraction.token.read(None, read_at)
+            with feed.open(session, request) as window:
+                changes = self._written(feed.schema(request), window.changes(), worker, request, token, read_at, KEYS)
+                part, receipt, _, facts = self._write(request, window.rows(), worker, read_at, token, ROWS)
+        self.load.require_loadable(request, lambda: self.lake.read(self.table, part.id, request.batch))
+        return Extracted((changes[0], part), receipt, facts)
 
     def _fingerprint(self, session: Session, text_columns: tuple[str, ...]) -> str | None:
         """Return what the next plan compares, as far as it is known before the rows are read."""
@@ -137,6 +150,18 @@ class ExtractSplit:
         from tidegate.hashing.arrow import arrow_schema
 
         schema = arrow_schema(request.columns, request.text_columns)
+        return self._written(schema, batches, worker, request, token, read_at, role)
+
+    def _written(
+        self,
+        schema: pa.Schema,
+        batches: Iterator[pa.RecordBatch],
+        worker: Worker,
+        request: ReadRequest,
+        token: Token,
+        read_at: str,
+        role: str,
+    ) -> tuple[Part, Receipt, Receipt | None, EntryFacts]:
         try:
             writer = self.lake.writer(self.table, self.run_id, f"{self.name}.{worker.attempt}", schema, role)
             try:

@@ -12,6 +12,7 @@ from tidegate.model.plan import DAILY, EXCHANGED, ChangeSchema, Extract, Load, N
 from tidegate.model.report import Finding, RunReport
 from tidegate.model.state import RESTORED
 from tidegate.model.values import Value
+from tidegate.runs.confirm import confirm
 from tidegate.runs.counters import advance_counters
 from tidegate.runs.extract import extract
 from tidegate.runs.load import Exchanges, load, load_together
@@ -132,6 +133,7 @@ def _finish(run: Run, control: Session, held: Sequence[str], planned: Sequence[P
         tidy_stages(run, control, held)
         record(run, control, planned)
         _go_on(run, control, planned)
+        confirm(run, control, planned)
     except DatabaseError as problem:
         text = f"what follows the loads was left to the next run: {problem.happened}"
         run.findings.append(Finding("", "control", text, severity="warning"))

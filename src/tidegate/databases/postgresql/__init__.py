@@ -18,6 +18,7 @@ from tidegate.databases.postgresql.dialect import DIALECT
 from tidegate.databases.postgresql.statements import create_stage
 from tidegate.interfaces import Capabilities, Database, Session
 from tidegate.interfaces.archive import ArchiveSql
+from tidegate.interfaces.feed import Feed
 from tidegate.model.columns import Column, TableSchema
 from tidegate.model.connection import Connection
 from tidegate.model.names import TableName
@@ -131,6 +132,13 @@ class Postgresql(Database):
 
     def open_transactions(self, table: TableName) -> Sql | None:
         return transactions.open_transactions(table)
+
+    def feed(self, kind: str, name: str) -> Feed | None:
+        if kind == "cdc":
+            from tidegate.databases.postgresql.feeds.cdc import LogicalDecoding
+
+            return LogicalDecoding(name)
+        return None
 
     def declare(self, column: Column) -> Column:
         return types.declare(column)

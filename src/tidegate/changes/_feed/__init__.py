@@ -1,0 +1,1 @@
+"""What the changes share that are told by a change feed: `cdc` and its relatives."""

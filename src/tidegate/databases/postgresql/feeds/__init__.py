@@ -1,0 +1,1 @@
+"""Change feeds of PostgreSQL: one module each."""
