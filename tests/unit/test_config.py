@@ -235,12 +235,12 @@ def test_an_unknown_key_names_the_nearest_right_one(refused):
         (
             "changes: magic",
             "`magic` is not among the changes that are installed here.",
-            "Installed: content_hash, cursor, full, hybrid, partition",
+            "Installed: cdc, ",
         ),
         (
             "load: magic",
             "`magic` is not among the loads that are installed here.",
-            "Installed: append, merge, replace, replace_partition, scd2",
+            "Installed: append, apply_changes, merge, replace, replace_partition, scd2",
         ),
         (
             "load: scd2",

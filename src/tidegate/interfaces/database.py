@@ -188,6 +188,8 @@ class Database(ABC):
         """Return an expression for a column: null for values that other databases do not have, such as zero dates.
 
         None where values of this type are valid everywhere."""
+        return None
+
     def feed(self, kind: str, name: str) -> Feed | None:
         """Return the change feed of this kind (`cdc`, `change_tracking`, `triggers`); None where there is none.
 
