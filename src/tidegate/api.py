@@ -26,16 +26,19 @@ from tidegate.interfaces.lake import Lake
 from tidegate.interfaces.open_table import OpenTable
 from tidegate.model.columns import TableSchema
 from tidegate.model.description import Section
+from tidegate.model.health import Snapshot as Health
 from tidegate.model.lake_versions import Exported, LakeHealth, LakeVersion, version_at
 from tidegate.model.names import TableName
 from tidegate.model.native import PartitionLayout
 from tidegate.model.plan import Plan, Request
-from tidegate.model.report import RunReport
+from tidegate.model.report import Finding, RunReport
 from tidegate.model.scope import Scope
 from tidegate.model.state import TableState
 from tidegate.model.status import TableStatus, VersionsStatus
 from tidegate.model.tokens import WatermarkSet
 from tidegate.model.values import Value
+from tidegate.monitoring.observe import observe
+from tidegate.monitoring.outlets import publish, run_ended, run_started
 from tidegate.ops.cleanup import HOURS_BEFORE_A_WORKSPACE_IS_DEAD, Cleaned, clean
 from tidegate.ops.describe import describe
 from tidegate.ops.detection import Proposal
@@ -137,6 +140,7 @@ class Tidegate:
     def _open(self, project: Project, spark: SparkSession | None, listener: Listener | None) -> None:
         self._completed = False
         self.boundary = Boundary()
+        self._not_sent: list[str] = []
         self._listener = listener or Listener()
         lake = _lake(project)
         self._known = Pipeline(project, plugins.database(project.source), plugins.database(project.target), lake)
@@ -172,24 +176,27 @@ class Tidegate:
         in sync that were restored to an earlier state.
         """
         request = Request(reload_all=True) if reload else Request(resume=resume, resync=resync)
-        report = sync(
-            self._run(), self._chosen(tables), lambda table, state: request, disown=reload and self._is_foreign()
-        )
+        keys = self._chosen(tables)
+        report = sync(self._run("run", keys), keys, lambda table, state: request, disown=reload and self._is_foreign())
         return self._checked(report, check)
 
     def verify(self, *tables: str, deep: bool = False) -> RunReport:
         """Read both sides and compare them, value by value; with `deep` name the keys that differ."""
-        return verify(self._run("verify"), self._chosen(tables), deep=deep)
+        keys = self._chosen(tables)
+        return self._checked(verify(self._run("verify", keys), keys, deep=deep), check=False)
 
     def repair(self, *tables: str, check: bool = True) -> RunReport:
         """Verify, then extract and load again exactly the values that differ."""
-        differing = windows_that_differ(self.verify(*tables))
+        chosen = self._chosen(tables)
+        compared = verify(self._run("verify", chosen), chosen)
+        differing = windows_that_differ(compared)
+        self._not_sent += run_ended(self._pipeline, compared)
 
         def ask(table: SyncTable, state: TableState) -> Request:
             return Request(reload=frozenset(table.change.value(text) for text in differing.get(table.key, ())))
 
-        keys = [key for key in self._chosen(tables) if key in differing]
-        return self._checked(sync(self._run("repair"), keys, ask), check)
+        keys = [key for key in chosen if key in differing]
+        return self._checked(sync(self._run("repair", keys), keys, ask), check)
 
     def backfill(self, table: str, from_: object, to: object, check: bool = True) -> RunReport:
         """Also be responsible for the values from `from_` to `to`, both included, and load what is missing of them."""
@@ -202,13 +209,14 @@ class Tidegate:
                 )
             return Request(between=(low, high))
 
-        return self._checked(sync(self._run("backfill"), self._chosen([table]), ask), check)
+        keys = self._chosen([table])
+        return self._checked(sync(self._run("backfill", keys), keys, ask), check)
 
     def load_versions(self, table: str, frame: Any, check: bool = True) -> RunReport:
         """Rows of a DataFrame (Spark, pandas or Arrow) as one more batch of a table of versions: into the lake, and by
         a run, which takes what else is due too, into the target. What cannot be loaded leaves the lake again."""
         [key] = self._chosen([table])
-        run = self._run("load")
+        run = self._run("load", [key])
         window = extract_frame(run, key, frame)
         report = sync(run, [key])
         if report.failures:
@@ -226,7 +234,8 @@ class Tidegate:
         return self._part(tables, Part(extracts=False, windows=_texts(values)), "load", check)
 
     def _part(self, tables: Sequence[str], part: Part, verb: str, check: bool) -> RunReport:
-        return self._checked(sync(self._run(verb), self._chosen(tables), part=part), check)
+        keys = self._chosen(tables)
+        return self._checked(sync(self._run(verb, keys), keys, part=part), check)
 
     def entries(self, table: str) -> dict[Value, str]:
         """Return where the lake keeps the windows of a table, in their order: by window, a file or a folder."""
@@ -276,7 +285,7 @@ class Tidegate:
     def export(self, table: str, kind: str = "iceberg", path: str | Path = "./warehouse") -> Exported:
         """Write all rows that a table of the source has now into a lake, as one version. No target is touched."""
         [key] = self._chosen([table])
-        return export(self._run("export"), key, plugins.lake(kind).at(Path(path).absolute()))
+        return export(self._run("export", [key]), key, plugins.lake(kind).at(Path(path).absolute()))
 
     def restore_as_of(self, table: str, as_of: object, check: bool = True) -> RunReport:
         """Bring the target of a table back to a time or a version of the lake, in one transaction. Until
@@ -284,7 +293,7 @@ class Tidegate:
         [key] = self._chosen([table])
         versions = self._pipeline.lake.history(self._resolved(table).lake_table)
         version = self._version(table, versions, as_of)
-        return self._checked(restore_as_of(self._run("restore"), key, version), check)
+        return self._checked(restore_as_of(self._run("restore", [key]), key, version), check)
 
     def _resolved(self, table: str) -> SyncTable:
         [key] = self._chosen([table])
@@ -327,7 +336,8 @@ class Tidegate:
 
     def adopt(self, *tables: str, check: bool = True) -> RunReport:
         """Take over what the target holds: receipts and scope, nothing reloaded."""
-        report = adopt(self._run("adopt"), self._chosen(tables), foreign=self._is_foreign())
+        keys = self._chosen(tables)
+        report = adopt(self._run("adopt", keys), keys, foreign=self._is_foreign())
         return self._checked(report, check)
 
     def restore(self, table: str, value: object) -> Restored:
@@ -394,6 +404,17 @@ class Tidegate:
         with self._pipeline.target.connect("history", read_only=True) as session:
             ledger = Ledger(session)
             return ledger.reports(last) if ledger.exists() else []
+
+    def monitor(self, *tables: str, statuses: Sequence[TableStatus] | None = None) -> Health:
+        """Return figures and alerts of tables as they are now, from the run history and the state of source and target.
+
+        What cannot be read is an alert, not an error. `statuses` are those that a caller has asked for already."""
+        found = None if statuses is None else list(statuses)
+        return observe(self._known, lambda: self._chosen(tables), lambda: found or self.status(*tables))
+
+    def publish(self, health: Health) -> list[str]:
+        """Send figures and alerts to the outlets of `monitoring:`; return what could not be sent, and why."""
+        return publish(health, self._known.project.monitoring, self._known.project.redactor().redact)
 
     def report(self, path: str | Path = "tidegate-report.html") -> Path:
         """Write one self-contained HTML page: what ran, how fast, and what source, lake and target hold."""
@@ -474,8 +495,22 @@ class Tidegate:
 
     # Shared
 
-    def _run(self, verb: str = "run") -> Run:
-        return Run(self._pipeline, self._engine, verb, self._listener, self.boundary)
+    def _run(self, verb: str = "run", tables: Sequence[str] = ()) -> Run:
+        run = Run(self._pipeline, self._engine, verb, self._listener, self.boundary, tables=tables)
+        if tables:
+            self._not_sent += run_started(self._pipeline, run.id, verb, tables)
+        return run
+
+    def _published(self, report: RunReport) -> RunReport:
+        """Send what follows from a run to the outlets of `monitoring:`. What cannot be sent is a warning of the report:
+        the rows are committed."""
+        settings = self.project.monitoring
+        failed = [*self._not_sent, *run_ended(self._pipeline, report)]
+        self._not_sent = []
+        if settings.after_run and settings.outlets:
+            failed += self.publish(self.monitor())
+        warnings = [Finding("", "monitoring", f"not sent: {text}", severity="warning") for text in failed]
+        return replace(report, findings=(*report.findings, *warnings)) if warnings else report
 
     def _is_foreign(self) -> bool:
         with self._pipeline.target.connect("inspect", read_only=True) as session:
@@ -501,6 +536,7 @@ class Tidegate:
         return chosen if patterns else known
 
     def _checked(self, report: RunReport, check: bool) -> RunReport:
+        report = self._published(report)
         if check and report.exit_code == 1:
             failed = "; ".join(f"{table}: {problem.splitlines()[0]}" for table, problem in report.failures[:3])
             problem = RunFailed(

@@ -53,10 +53,11 @@ MAY_IMPORT = {
     },
     "ops": {"errors", "model", "interfaces", "hashing", "sql", "plugins", "config", "tables", "state", "runs"},
     "reports": {"model"},
+    "monitoring": {"errors", "_version", "model", "interfaces", "config", "state", "runs", "ops"},
     "snapshots": {"errors", "model", "interfaces", "plugins", "sql", "hashing", "config"},
     "api": {
         *("errors", "model", "interfaces", "plugins", "config", "tables", "state", "spark"),
-        *("frames", "runs", "ops", "reports", "snapshots", "_version"),
+        *("frames", "runs", "ops", "reports", "monitoring", "snapshots", "_version"),
     },
     "dlt": {"errors", "model", "interfaces", "hashing", "config", "runs", "api"},
     "facades": {"errors", "model", "api"},

@@ -27,6 +27,7 @@ from tidegate.cli.main import main
 from tidegate.config import engine, load_project, project
 from tidegate.config.dlt import DltSettings
 from tidegate.config.kinds import KINDS, Preset
+from tidegate.config.monitoring import Apprise, Command, MonitoringSettings, OpenLineageSettings, Webhook
 from tidegate.config.secrets import Variables
 from tidegate.config.snapshots import SnapshotSettings
 from tidegate.config.tables import table_model
@@ -92,6 +93,11 @@ def sections() -> list[Section]:
         Section("`spark:`", [("", engine.SparkSettings)]),
         Section("`snapshots:`", [("", SnapshotSettings)]),
         Section("`dlt:`", [("", DltSettings)]),
+        Section("`monitoring:`", [("", MonitoringSettings)]),
+        Section("`monitoring: {webhook: ...}`", [("", Webhook)]),
+        Section("`monitoring: {command: ...}`", [("", Command)]),
+        Section("`monitoring: {apprise: ...}`", [("", Apprise)]),
+        Section("`monitoring: {openlineage: ...}`", [("", OpenLineageSettings)]),
     ]
 
 
@@ -248,7 +254,7 @@ def test_files_named_in_prose_exist():
             assert (ROOT / name).exists() or (ROOT / "src" / "tidegate" / name).exists(), f"{page}: {name}"
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/guide.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/guide.md", "docs/monitoring.md"])
 def test_every_configuration_in_the_prose_can_be_read(page, tmp_path, monkeypatch):
     monkeypatch.setenv("PROD_URL", "postgresql://reader:secret@prod/sales")
     monkeypatch.setenv("UAT_URL", "postgresql://writer:secret@uat/sales")
@@ -270,7 +276,9 @@ def test_every_tables_file_in_the_prose_can_be_read(tmp_path):
         assert read_tables_file(path).checked({}, Variables({}))
 
 
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "docs/guide.md", "docs/sync.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "CONTRIBUTING.md", "docs/guide.md", "docs/sync.md", "docs/monitoring.md"]
+)
 def test_every_command_in_the_prose_can_be_parsed(page):
     """Also its arguments and options; a command that is only named, as in `tidegate forget`, may lack them."""
     text = (ROOT / page).read_text()
@@ -294,3 +302,15 @@ def _anchors(page: Path) -> set[str]:
     """Return the anchors that GitHub makes of the headings of a page."""
     headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings}
+
+
+def test_the_monitoring_page_has_every_condition_and_metric():
+    from tidegate.monitoring import alerts
+    from tidegate.monitoring.metrics import MEANINGS
+
+    page = (DOCS / "monitoring.md").read_text()
+    for condition in re.findall(r"^\| \w+ \| (.*?) \|", alerts.__doc__ or "", re.MULTILINE)[1:]:
+        assert all(name in page for name in re.findall(r"`\w+`", condition)), condition
+    families = ("tidegate_last_run_", "tidegate_table_switch_", "tidegate_table_usual_", "tidegate_table_last_")
+    for name in MEANINGS:
+        assert name in page or name.startswith((*families, "tidegate_evaluated")), name

@@ -404,6 +404,7 @@ SHARED: dict[str, Statement] = {
     "open_transactions": Statement(
         lambda session: session.query(sql("SELECT ({seen})", seen=session.database.open_transactions(ODD) or raw("0")))
     ),
+    "table_space": Statement(lambda session: session.query(session.database.space(ODD) or raw("0"))),
     "mark_newest": Statement(
         lambda session: [
             session.query(cursors.greatest_cursors(ODD, *own(session, MOMENT), at, low, indexed=indexed))

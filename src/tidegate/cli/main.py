@@ -16,6 +16,7 @@ _COMMANDS = {
     "sync": ("sync",),
     "daily": ("plan", "run", "verify", "repair", "backfill"),
     "show": ("status", "explain", "describe", "grants", "history", "report", "plugins"),
+    "monitor": ("monitor",),
     "engine": ("engine",),
     "operate": ("adopt", "forget", "clean"),
     "lake": ("lake", "export"),

@@ -9,11 +9,13 @@ from typing import Any
 
 import click
 
+from tidegate.cli.health import in_figures
 from tidegate.cli.status import heading, in_lines, in_one_line
 from tidegate.errors import TidegateError
 from tidegate.model.coverage import CHECK as COVERAGE
 from tidegate.model.description import Section
 from tidegate.model.explain import explain, place_of, value_of, verb_of
+from tidegate.model.health import Snapshot
 from tidegate.model.plan import Labels, Plan
 from tidegate.model.report import RunReport, engine_in_words
 from tidegate.model.status import TableStatus
@@ -32,6 +34,9 @@ _COLOURS = {
     "differences": "yellow",
     "incomplete": "yellow",
 }
+
+
+_URGENCY = {"critical": "red", "warning": "yellow", "info": "blue"}
 
 
 class Output:
@@ -112,6 +117,19 @@ class Output:
         if not reports:
             self.line("no run yet")
 
+    def health(self, health: Snapshot, failed: Sequence[str]) -> None:
+        for alert in health.alerts:
+            self.line(str(alert), fg=_URGENCY[alert.severity])
+            if alert.remedy:
+                self.line(f"    {alert.remedy}")
+        for table in health.tables:
+            self.line(f"{table.table}  {table.state or 'unknown'}", bold=True, fg=_COLOURS.get(table.state))
+            self.line(f"  {in_figures(table, health.at)}")
+        for problem in failed:
+            self.line(f"not sent: {problem}", fg="red", err=True)
+        counts = [f"{sum(alert.severity == severity for alert in health.alerts)} {severity}" for severity in _URGENCY]
+        self.line(f"monitor: {', '.join(counts)}", bold=True, fg=_URGENCY.get(health.severity, "green"))
+
     def facts(self, facts: dict[str, Any], text: str) -> None:
         """Print a small result: its text, or with `--json` its facts."""
         self.line(text)
@@ -162,6 +180,9 @@ class JsonOutput(Output):
 
     def history(self, reports: Sequence[dict[str, Any]]) -> None:
         self._print({"runs": list(reports)})
+
+    def health(self, health: Snapshot, failed: Sequence[str]) -> None:
+        self._print({**health.to_dict(), "not_sent": list(failed)})
 
     def facts(self, facts: dict[str, Any], text: str) -> None:
         self._print(facts)

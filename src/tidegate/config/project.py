@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -14,6 +16,7 @@ from pydantic import BeforeValidator, Field, InstanceOf, ValidationInfo, field_v
 from tidegate import plugins
 from tidegate.config.dlt import DltSettings
 from tidegate.config.engine import EngineSettings, SparkSettings
+from tidegate.config.monitoring import MonitoringSettings
 from tidegate.config.open_tables import OpenTables
 from tidegate.config.secrets import Redactor
 from tidegate.config.snapshots import SnapshotSettings
@@ -145,6 +148,8 @@ class Project(Settings):
     """Snapshots of frames, for `tidegate snapshot`."""
     dlt: DltSettings | None = None
     """A destination of dlt that gets the entries of the lake, for `tidegate dlt`."""
+    monitoring: MonitoringSettings = MonitoringSettings()
+    """When `tidegate monitor` raises an alert, and where figures and alerts go."""
     schema_map: Mapping[str, str] = {}
     """Schemas of the target by those of the source: `{sales: public}`. Tables that name a `target_table` keep it."""
     new_tables: Literal["report", "sync"] = "report"
@@ -164,11 +169,16 @@ class Project(Settings):
 
         return build_project(settings, folder or Path.cwd(), environ)
 
+    def fingerprints(self, tables: Iterable[str]) -> dict[str, str]:
+        """Return a short hash of the settings of each table, without those that have their defaults."""
+        return {table: _fingerprint(self.tables[table]) for table in tables if table in self.tables}
+
     def redactor(self) -> Redactor:
         """Return a redactor of all secrets here: passwords, and Spark options whose name is that of a secret."""
         hidden = [value for name, value in self.spark.options.items() if is_secret_name(name)]
         hidden += self.lake.secrets
         hidden += [] if self.dlt is None else self.dlt.secrets
+        hidden += self.monitoring.secrets
         places = [] if self.snapshots is None else [self.snapshots.database, self.snapshots.archive]
         return Redactor.of(self.source, self.target, *(place for place in places if place is not None), also=hidden)
 
@@ -204,6 +214,13 @@ class Project(Settings):
         if problem:
             raise wrong(problem)
         return tables
+
+
+def _fingerprint(table: ConfiguredTable) -> str:
+    fields = type(table).model_fields.items()
+    settings = {name: getattr(table, name) for name, field in fields if getattr(table, name) != field.default}
+    text = json.dumps(settings, sort_keys=True, default=repr)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def two_writers(tables: Mapping[str, ConfiguredTable]) -> str:

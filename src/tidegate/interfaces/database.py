@@ -196,6 +196,11 @@ class Database(ABC):
         `name` is the project's: what the feed makes on the server is called so."""
         return None
 
+    def space(self, table: TableName) -> Sql | None:
+        """Return a scalar query for the bytes that a table has on disk, with its indexes; null for one that is not
+        there. None where the server cannot tell."""
+        return None
+
     # Targets
 
     @abstractmethod

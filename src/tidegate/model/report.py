@@ -94,6 +94,10 @@ class RunReport:
     engine: str | None = None
     """What moved the rows: `this process`, `local`, a Spark master or address; None when no rows moved."""
     timings: dict[str, float] = field(default_factory=dict)
+    at_once: dict[str, int] = field(default_factory=dict)
+    """How many windows each phase could move at the same time."""
+    configuration: dict[str, str] = field(default_factory=dict)
+    """The tables that the run took, each with a fingerprint of its settings: it is another one when they change."""
     exit_code: int = 0
 
     @property

@@ -6,6 +6,7 @@ from fnmatch import fnmatchcase
 
 from tidegate.errors import DatabaseError, Locked, MissingObject
 from tidegate.interfaces.database import Session
+from tidegate.model.health import Staging
 from tidegate.model.names import TableName
 from tidegate.model.stages import StageRecord
 from tidegate.runs.run import Pipeline
@@ -20,6 +21,29 @@ def orphans(pipeline: Pipeline, pattern: str = "*") -> list[TableName]:
         if not Ledger(session).exists():
             return []
         return [record.name for record in _orphans(session, pattern)]
+
+
+def staging(session: Session) -> list[Staging]:
+    """Return all tables that switches made, with their space. Where this login may not ask, the space is not known."""
+    records = Stages(session).records()
+    orphaned = {record.name for record in _orphans(session, "*")}
+    return [
+        Staging(
+            str(record.name), record.table, record.purpose, record.at, _space(session, record), record.name in orphaned
+        )
+        for record in records
+    ]
+
+
+def _space(session: Session, record: StageRecord) -> int | None:
+    question = session.database.space(record.name)
+    if question is None:
+        return None
+    try:
+        answer = session.query(question)
+    except DatabaseError:
+        return None
+    return int(str(answer[0][0])) if answer and answer[0][0] is not None else None
 
 
 def drop_orphans(pipeline: Pipeline, pattern: str = "*") -> list[TableName]:

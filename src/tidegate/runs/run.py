@@ -76,6 +76,10 @@ class Run:
     failed: dict[str, str] = field(default_factory=dict)
     """Tables with a failed step, and the first error of each."""
     timings: dict[str, float] = field(default_factory=dict)
+    at_once: dict[str, int] = field(default_factory=dict)
+    """How many windows each phase could move at the same time."""
+    tables: Sequence[str] = ()
+    """The tables that it was asked to take."""
     _start: float = field(default_factory=time.monotonic)
 
     # The target: one writer per table, and a ledger that belongs to this database
@@ -128,6 +132,8 @@ class Run:
         with self.timed("spark start"):
             executor = self.engine.executor()
         self._warn_of_engine()
+        at_once = executor.width(len(jobs), self.pipeline.project.max_connections)
+        self.at_once[phase] = max(self.at_once.get(phase, 0), at_once)
         self.listener.phase(phase, len(jobs) if windows is None else windows, total)
         try:
             with self.timed(phase):
@@ -190,6 +196,8 @@ class Run:
             failures=tuple(self.failed.items()),
             engine=self.engine.name,
             timings=self.timings,
+            at_once=self.at_once,
+            configuration=self.pipeline.project.fingerprints(self.tables),
             exit_code=exit_code,
         )
 

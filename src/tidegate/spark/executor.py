@@ -70,7 +70,7 @@ class Executor(ABC):
         how many rows each split moves, where that is known."""
         outcomes: queue.SimpleQueue[SplitOutcome] = queue.SimpleQueue()
         progress = Progress()
-        shares = _Shares(splits, self._width(len(splits), at_once), rows)
+        shares = _Shares(splits, self.width(len(splits), at_once), rows)
         threads = [
             threading.Thread(target=self._take, args=(shares, outcomes, progress), daemon=True, name=f"tidegate {name}")
             for name in range(shares.width)
@@ -97,7 +97,7 @@ class Executor(ABC):
                     outcomes.put(SplitOutcome(number, error=_lost(problem)))
 
     @abstractmethod
-    def _width(self, splits: int, at_once: int) -> int:
+    def width(self, splits: int, at_once: int) -> int:
         """Return how many shares run at the same time."""
 
     @abstractmethod
@@ -112,7 +112,7 @@ class LocalExecutor(Executor):
 
     name = "process"
 
-    def _width(self, splits: int, at_once: int) -> int:
+    def width(self, splits: int, at_once: int) -> int:
         return min(splits, at_once, os.cpu_count() or 1)
 
     def _run(self, share: Sequence[Numbered], progress: Progress) -> Iterator[SplitOutcome]:
@@ -127,7 +127,7 @@ class SparkExecutor(Executor):
     def __init__(self, session: SparkSession, name: str, cores: int | None = None) -> None:
         self.session, self.name, self._cores = session, name, cores
 
-    def _width(self, splits: int, at_once: int) -> int:
+    def width(self, splits: int, at_once: int) -> int:
         from tidegate.spark.session import cores_of
 
         return min(splits, at_once, self._cores or cores_of(self.session) or at_once)

@@ -134,6 +134,14 @@ class Mysql(Database):
         name = Name.of(column.name)
         return sql("CASE WHEN {valid} THEN {name} END", valid=sql(condition, name=name), name=name)
 
+    def space(self, table: TableName) -> Sql | None:
+        return sql(
+            "SELECT DATA_LENGTH + INDEX_LENGTH FROM information_schema.TABLES\n"
+            "WHERE TABLE_SCHEMA = {schema} AND TABLE_NAME = {name}",
+            schema=Literal(table.schema or self.default_schema),
+            name=Literal(table.name),
+        )
+
     def declare(self, column: Column) -> Column:
         return types.declare(column, self._collation)
 

@@ -140,6 +140,15 @@ class Postgresql(Database):
             return LogicalDecoding(name)
         return None
 
+    def space(self, table: TableName) -> Sql | None:
+        return sql(
+            "SELECT pg_total_relation_size(c.oid) FROM pg_class AS c\n"
+            "JOIN pg_namespace AS n ON n.oid = c.relnamespace\n"
+            "WHERE n.nspname = {schema} AND c.relname = {name}",
+            schema=Literal(table.schema or self.default_schema),
+            name=Literal(table.name),
+        )
+
     def declare(self, column: Column) -> Column:
         return types.declare(column)
 

@@ -145,6 +145,17 @@ class SqlServer(Database):
     def open_transactions(self, table: TableName) -> Sql | None:
         return transactions.open_transactions(table)
 
+    def space(self, table: TableName) -> Sql | None:
+        # Needs no right to see the state of the database, unlike sys.dm_db_partition_stats.
+        return sql(
+            "SELECT SUM(a.total_pages) * 8192 FROM sys.partitions AS p\n"
+            "JOIN sys.allocation_units AS a ON a.container_id = p.partition_id\n"
+            "JOIN sys.tables AS t ON t.object_id = p.object_id\n"
+            "WHERE SCHEMA_NAME(t.schema_id) = {schema} AND t.name = {name}",
+            schema=Literal(table.schema or self.default_schema),
+            name=Literal(table.name),
+        )
+
     def declare(self, column: Column) -> Column:
         return types.declare(column)
 
