@@ -47,7 +47,7 @@ class Reached(Boundary):
 
 
 def new_run(**parts: Any) -> Run:
-    project = SimpleNamespace(max_connections=2, error_threshold=0.0, tables={})
+    project = SimpleNamespace(max_connections=2, error_threshold=0.0, tables={}, fingerprints=lambda tables: {})
     pipeline = Pipeline(cast(Any, project), cast(Any, None), cast(Any, None), cast(Any, None))
     return Run(pipeline, ProcessEngine(), **parts)
 
