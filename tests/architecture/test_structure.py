@@ -24,6 +24,7 @@ SQL = (
 MAY_IMPORT = {
     "errors": set(),
     "_version": set(),
+    "logs": set(),
     "model": {"errors"},
     "settings": {"model"},
     "sql": {"errors", "model"},
@@ -49,7 +50,7 @@ MAY_IMPORT = {
     "spark": {"errors", "interfaces", "buckets", "_version"},
     "runs": {
         *("errors", "model", "interfaces", "sql", "hashing", "config", "tables", "state", "spark"),
-        *("changes", "checks"),
+        *("changes", "checks", "logs"),
     },
     "ops": {"errors", "model", "interfaces", "hashing", "sql", "plugins", "config", "tables", "state", "runs"},
     "reports": {"model"},
@@ -62,7 +63,7 @@ MAY_IMPORT = {
     "dlt": {"errors", "model", "interfaces", "hashing", "config", "runs", "api"},
     "facades": {"errors", "model", "api"},
     "demo": {"errors", "model"},
-    "cli": {"errors", "model", "plugins", "config", "spark", "runs", "api", "dlt", "demo", "_version"},
+    "cli": {"errors", "model", "plugins", "config", "spark", "runs", "api", "dlt", "demo", "logs", "_version"},
 }
 # What a part may also name in annotations, inside `if TYPE_CHECKING`.
 MAY_NAME = {"interfaces": {"tables"}}

@@ -27,6 +27,7 @@ from tidegate.cli.main import main
 from tidegate.config import engine, load_project, project
 from tidegate.config.dlt import DltSettings
 from tidegate.config.kinds import KINDS, Preset
+from tidegate.config.logs import LogSettings
 from tidegate.config.monitoring import Apprise, Command, MonitoringSettings, OpenLineageSettings, Webhook
 from tidegate.config.secrets import Variables
 from tidegate.config.snapshots import SnapshotSettings
@@ -93,6 +94,7 @@ def sections() -> list[Section]:
         Section("`spark:`", [("", engine.SparkSettings)]),
         Section("`snapshots:`", [("", SnapshotSettings)]),
         Section("`dlt:`", [("", DltSettings)]),
+        Section("`logging:`", [("", LogSettings)]),
         Section("`monitoring:`", [("", MonitoringSettings)]),
         Section("`monitoring: {webhook: ...}`", [("", Webhook)]),
         Section("`monitoring: {command: ...}`", [("", Command)]),

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pytest
 
+from tidegate.config.secrets import Redactor
 from tidegate.errors import LakeError
 from tidegate.interfaces.worker import Worker
 from tidegate.model.plan import ChangeSchema, Remove
@@ -47,7 +48,13 @@ class Reached(Boundary):
 
 
 def new_run(**parts: Any) -> Run:
-    project = SimpleNamespace(max_connections=2, error_threshold=0.0, tables={}, fingerprints=lambda tables: {})
+    project = SimpleNamespace(
+        max_connections=2,
+        error_threshold=0.0,
+        tables={},
+        fingerprints=lambda tables: {},
+        redactor=lambda: Redactor([]),
+    )
     pipeline = Pipeline(cast(Any, project), cast(Any, None), cast(Any, None), cast(Any, None))
     return Run(pipeline, ProcessEngine(), **parts)
 

@@ -106,6 +106,7 @@ def opened(
     """Return a project that is ready to run. Connects to nothing yet."""
     from tidegate.api import Tidegate
     from tidegate.cli.progress import BarProgress, PlainProgress
+    from tidegate.logs import configure
     from tidegate.runs.listener import Listener
 
     if engine == "process" and master:
@@ -114,6 +115,8 @@ def opened(
     if master:
         spark = project.spark.model_copy(update={"master": master, "remote": None})
         project = project.model_copy(update={"spark": spark})
+    if project.logging is not None:
+        configure(project.logging.level, project.logging.format, project.logging.file)
     listener = Listener()
     if not quiet and not output.is_json:
         listener = BarProgress(output.redact) if sys.stderr.isatty() else PlainProgress(output.redact)

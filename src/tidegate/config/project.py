@@ -16,6 +16,7 @@ from pydantic import BeforeValidator, Field, InstanceOf, ValidationInfo, field_v
 from tidegate import plugins
 from tidegate.config.dlt import DltSettings
 from tidegate.config.engine import EngineSettings, SparkSettings
+from tidegate.config.logs import LogSettings
 from tidegate.config.monitoring import MonitoringSettings
 from tidegate.config.open_tables import OpenTables
 from tidegate.config.secrets import Redactor
@@ -148,6 +149,8 @@ class Project(Settings):
     """Snapshots of frames, for `tidegate snapshot`."""
     dlt: DltSettings | None = None
     """A destination of dlt that gets the entries of the lake, for `tidegate dlt`."""
+    logging: LogSettings | None = None
+    """Lines of log by the command line. None, when it is left out."""
     monitoring: MonitoringSettings = MonitoringSettings()
     """When `tidegate monitor` raises an alert, and where figures and alerts go."""
     schema_map: Mapping[str, str] = {}

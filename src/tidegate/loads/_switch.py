@@ -74,6 +74,8 @@ class PartitionSwitch:
         old = stage_name(place.layout.table, "_ARCHIVE" if rules.archives else "_OLD", self._windows, token)
         self._switch = Switch(place.layout, place.partition, stage, old, wait_seconds=rules.wait_seconds)
         self._old = place.native.replaced_rows(self._switch)
+        self._filled = self._finished = 0.0
+        """How many seconds the stage took."""
         self._is_half_done = False
         """The switch committed by itself, and what records it is not committed yet."""
 
@@ -130,11 +132,13 @@ class PartitionSwitch:
         )
 
     def _fill(self) -> None:
+        started = time.monotonic()
         for each in self._incoming:
             task: LoadTask = each.task
             written = self._session.write(self._switch.stage, task.written_columns, each.batches())
             if written != task.entry.rows:
                 raise proof_failed(task, f"{task.entry.rows:,} rows were sent, the server took {written:,}")
+        self._filled = time.monotonic() - started
 
     def _carry(self) -> None:
         """Copy the rows of other values into the stage. Nobody can write to them until the transaction ends."""
@@ -145,6 +149,7 @@ class PartitionSwitch:
 
     def _finish(self) -> None:
         """Build indexes and constraints, and compare the stage with what was extracted: the switch moves these rows."""
+        started = time.monotonic()
         self._place.native.finish_stage(self._place.layout, self._place.partition, self._switch.stage)
         for each in self._incoming if self._rules.by_hash else ():
             task: LoadTask = each.task
@@ -152,6 +157,7 @@ class PartitionSwitch:
             found = self._receipt_of(replace(task.request, table=self._switch.stage))
             if found != expected:
                 raise proof_failed(task, f"sent {expected}, read back {found}")
+        self._finished = time.monotonic() - started
 
     # The switch
 
@@ -233,7 +239,11 @@ class PartitionSwitch:
 
     def _loaded(self, task: LoadTask, blocked: float, keeps: bool) -> Loaded:
         kept = f", the replaced rows are in {self._old}" if keeps else ""
-        text = f"switched into {self._place.partition.name}, readers waited {blocked * 1000:,.0f} ms at most{kept}"
+        stage = self._switch.stage.name
+        took = f"{self._filled:.1f} s to fill {stage}, {self._finished:.1f} s to index and compare it"
+        text = (
+            f"switched into {self._place.partition.name}, readers waited {blocked * 1000:,.0f} ms at most{kept}; {took}"
+        )
         return Loaded("loaded", task.entry.rows, text)
 
 

@@ -43,6 +43,10 @@ class StepOutcome:
     seconds: float = 0.0
     bytes: int = 0
     error: str = ""
+    cpu_seconds: float = 0.0
+    """Processor time of what moved the rows; the rest of `seconds` is waiting. 0 of steps of the driver."""
+    memory: int = 0
+    """The most bytes that the process which moved the rows ever had in memory; 0 of steps of the driver."""
     counts: Mapping[str, int] = field(default_factory=dict)
     """Of a load: how many rows were inserted, updated, deleted, late and so on, where it tells them apart."""
 

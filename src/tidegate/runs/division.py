@@ -30,6 +30,8 @@ class Window:
     error: TidegateError | None = None
     seconds: float = 0.0
     """What all tasks took together."""
+    cpu_seconds: float = 0.0
+    memory: int = 0
     running: int = 0
     """How many tasks have not ended yet."""
     is_checked: bool = False
@@ -48,6 +50,8 @@ class Window:
         """Remember how a task ended: that of a part, or as number 0 the one that asked about all of them."""
         self.running -= 1
         self.seconds += outcome.seconds
+        self.cpu_seconds += outcome.cpu_seconds
+        self.memory = max(self.memory, outcome.memory)
         if outcome.error is not None:
             self.error = self.error or outcome.error
         elif part:

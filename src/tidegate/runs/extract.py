@@ -164,6 +164,7 @@ class Extractor:
         why = f"{step.why}; {len(window.requests)} tasks" if window.is_divided else step.why
         seconds = window.elapsed(self.run.pipeline.project.max_connections)
         outcome = StepOutcome(planned.key, "extract", step.value.text, why, "done", seconds=seconds)
+        outcome = replace(outcome, cpu_seconds=round(window.cpu_seconds, 3), memory=window.memory)
         if window.error is not None:
             return replace(outcome, outcome="failed", error=str(window.error))
         extracted = window.extracted()

@@ -277,6 +277,7 @@ def _run_loads(run: Run, jobs: list[Job[LoadSteps]], found: Exchanges, asked: Ex
         error = outcome.error or result.refusal
         for number, step in enumerate(job.about.steps):
             noted = StepOutcome(key, "load", step.value.text, step.why, "done", seconds=outcome.seconds)
+            noted = replace(noted, cpu_seconds=outcome.cpu_seconds, memory=outcome.memory)
             if joined:
                 noted = replace(noted, outcome="skipped", why=f"{step.why}; {EXCHANGED}")
             elif error is not None:

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Generic, TypeVar
 
 from tidegate.config.project import Project
+from tidegate.config.secrets import Redactor
 from tidegate.errors import DatabaseError, Locked, TidegateError
 from tidegate.interfaces.check import Snapshot
 from tidegate.interfaces.database import Database, Session
@@ -22,6 +23,7 @@ from tidegate.model.plan import Step
 from tidegate.model.report import Comparison, Finding, RunReport, StepOutcome
 from tidegate.model.scope import Scope, ScopeCopies
 from tidegate.runs.listener import Boundary, Listener
+from tidegate.runs.log_lines import log_begin, log_end, log_step
 from tidegate.spark.engine import Engine
 from tidegate.spark.executor import SplitOutcome
 from tidegate.state import lock
@@ -81,6 +83,11 @@ class Run:
     tables: Sequence[str] = ()
     """The tables that it was asked to take."""
     _start: float = field(default_factory=time.monotonic)
+
+    _redactor: Redactor | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        log_begin(self)
 
     # The target: one writer per table, and a ledger that belongs to this database
 
@@ -165,9 +172,16 @@ class Run:
 
     def note(self, outcome: StepOutcome) -> None:
         self.outcomes.append(outcome)
+        log_step(self, outcome)
         if outcome.outcome == "failed":
             self.failed.setdefault(outcome.table, outcome.error)
         self.listener.step(outcome)
+
+    def redact(self, text: str) -> str:
+        """Return the text without the secrets of the project."""
+        if self._redactor is None:
+            self._redactor = self.pipeline.project.redactor()
+        return self._redactor.redact(text)
 
     def has_failed(self, table: str, step: str) -> bool:
         return any((done.table, done.step, done.outcome) == (table, step, "failed") for done in self.outcomes)
@@ -183,6 +197,11 @@ class Run:
     # The report
 
     def report(self, outcome: str, exit_code: int) -> RunReport:
+        report = self._report(outcome, exit_code)
+        log_end(self, report)
+        return report
+
+    def _report(self, outcome: str, exit_code: int) -> RunReport:
         return RunReport(
             run=self.id,
             verb=self.verb,

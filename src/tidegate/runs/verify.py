@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from tidegate.errors import TidegateError
@@ -100,7 +100,8 @@ def _evaluate(run: Run, about: Comparable, outcome: SplitOutcome) -> None:
     else:
         rows = planned.state.target.get(window) or 0
     proof = "count" if comparison is None else "hash"
-    run.note(StepOutcome(planned.key, "verify", window.text, f"proof: {proof}", "done", rows, outcome.seconds))
+    noted = StepOutcome(planned.key, "verify", window.text, f"proof: {proof}", "done", rows, outcome.seconds)
+    run.note(replace(noted, cpu_seconds=outcome.cpu_seconds, memory=outcome.memory))
 
 
 def _report(run: Run) -> RunReport:

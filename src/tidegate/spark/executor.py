@@ -12,6 +12,8 @@ import os
 import pickle
 import queue
 import re
+import resource
+import sys
 import threading
 import time
 import traceback
@@ -49,6 +51,10 @@ class SplitOutcome:
     seconds: float = 0.0
     rows: int = 0
     """How many rows it moved."""
+    cpu_seconds: float = 0.0
+    """The processor time of its thread. The rest of `seconds` is waiting: for servers, files, other tasks."""
+    memory: int = 0
+    """The most bytes that its process ever had in memory, whatever else ran in it."""
 
 
 class Executor(ABC):
@@ -199,7 +205,7 @@ def _task(share: Sequence[Numbered]) -> Callable[[Iterable[pa.RecordBatch]], Ite
 
 def outcome_of(number: int, split: Split, worker: Worker) -> SplitOutcome:
     """Run a split, repeating it after transient errors. A failure is an outcome: it must not end the other splits."""
-    started = time.monotonic()
+    started, cpu = time.monotonic(), time.thread_time()
     try:
         result, error = retried(lambda: split.run(worker)), None
     except TidegateError as problem:
@@ -207,7 +213,13 @@ def outcome_of(number: int, split: Split, worker: Worker) -> SplitOutcome:
     except Exception as problem:
         result, error = None, TidegateError(f"Unexpected {type(problem).__name__}: {problem} ({_where(problem)})")
     seconds = round(time.monotonic() - started, 3)
-    return SplitOutcome(number, result, error, seconds, worker.progress.rows)
+    used = round(time.thread_time() - cpu, 3)
+    return SplitOutcome(number, result, error, seconds, worker.progress.rows, used, _peak_memory())
+
+
+def _peak_memory() -> int:
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024  # Linux counts in KiB
 
 
 _PACKAGE = str(Path(tidegate.__file__).parent) + os.sep

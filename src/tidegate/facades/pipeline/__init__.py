@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tidegate.api import Tidegate
 from tidegate.errors import ConfigError, MissingObject
 from tidegate.facades.pipeline import analysis
-from tidegate.facades.pipeline.logs import configure_logging, log_report
+from tidegate.facades.pipeline.logs import configure_logging
 from tidegate.facades.pipeline.switching import PartitionSwitching, in_schema
 from tidegate.facades.pipeline.tables import (
     GLOBAL_SETTINGS,
@@ -377,7 +377,6 @@ class IncrementalSQLServerParquetPipeline(PartitionSwitching):
         self, tables: Mapping[str, Mapping[str, Any]], values: Sequence[object] | None = None
     ) -> dict[str, list[str]]:
         report = self._project(tables).extract(values=values)
-        log_report(report)
         extracted: dict[str, list[str]] = {name: [] for name in tables}
         for name in tables:
             windows = {step.value for step in report.steps if (step.table, step.step) == (name, "extract")}
@@ -414,7 +413,6 @@ class IncrementalSQLServerParquetPipeline(PartitionSwitching):
         return done
 
     def _report(self, report: RunReport) -> dict[str, Any]:
-        log_report(report)
         return analysis.steps_by_table(report)
 
 
