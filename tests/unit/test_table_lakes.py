@@ -503,6 +503,25 @@ def test_rows_that_somebody_else_took_break_their_entry(tmp_path: Path):
     assert lake.health(ORDERS).foreign
 
 
+def test_value_is_replaced_after_somebody_merged_the_files(tmp_path: Path):
+    """Delta merges files of several values into one. A value that comes again is there once, beside all the others."""
+    from deltalake import DeltaTable
+
+    lake = plugins.lake("delta").at(tmp_path / "lake")
+    assert isinstance(lake, TableLake)
+    lake.begin(RUN)
+    entries = [put(lake, ORDERS, str(day), day * 10) for day in (1, 2, 3)]
+    DeltaTable(f"{lake.place}/default/orders").optimize.compact()
+    assert ids_outside(lake, ORDERS) == [10, 20, 30]
+
+    lake.commit(ORDERS, "2", [write(lake, ORDERS, "2", 21)], replaces=entries[1].etag)
+    lake.drop(ORDERS, "3")
+
+    assert ids_outside(lake, ORDERS) == [10, 21]
+    found = lake.entries(ORDERS, {}).by_window
+    assert {window: entry.broken for window, entry in found.items()} == {"1": "", "2": ""}
+
+
 def test_long_history_is_read_in_its_order(tmp_path: Path):
     """The windows of 5,000 snapshots are found from one file of metadata, oldest first."""
     from tidegate.lakes.iceberg import catalog

@@ -30,6 +30,10 @@ class Commit:
     facts: Mapping[str, Any] = field(default_factory=dict)
     taken: tuple[str, ...] = ()
     """Files that left the table, where the log names them."""
+    merged: tuple[str, ...] = ()
+    """Files that came by a compaction of somebody else, where the log names them: rows of other files are in them."""
+    is_expired: bool = False
+    """Whether its version can no longer be read: `tidegate lake clean` kept the facts alone."""
 
     @property
     def window(self) -> str | None:
@@ -103,6 +107,7 @@ def history_of(commits: Sequence[Commit]) -> list[LakeVersion]:
             (commit.facts.get("token") or {}).get("watermark") or "",
         )
         for commit in commits
+        if not commit.is_expired
     ]
 
 

@@ -53,9 +53,11 @@ def _read(storage: Storage, path: str, etag: str) -> Commit:
     info: dict[str, Any] = next((action["commitInfo"] for action in actions if "commitInfo" in action), {})
     changes = [action for action in actions if _changes_rows(action)]
     taken = tuple(_names(changes, "remove"))
+    facts = _facts(info)
+    merged = () if changes or facts else tuple(_names(actions, "add"))
     operation = "overwrite" if taken else "append" if changes else "replace"
     at = datetime.fromtimestamp(info.get("timestamp", 0) / 1000, UTC).isoformat(timespec="milliseconds")
-    return Commit(str(int(path[-25:-5])), at, operation, _facts(info), taken)
+    return Commit(str(int(path[-25:-5])), at, operation, facts, taken, merged)
 
 
 def _changes_rows(action: dict[str, Any]) -> bool:

@@ -19,6 +19,7 @@ from tidegate.storage.door import Storage
 if TYPE_CHECKING:
     from pyiceberg.manifest import DataFile
     from pyiceberg.table import Table
+    from pyiceberg.table.snapshots import Snapshot
 
 LAST = f"{PREFIX}last"
 """The property that names the newest commit of ours: some catalogs show no history."""
@@ -73,10 +74,23 @@ def _leaving(table: Table, landing: Landing, added: list[DataFile]) -> Iterator[
     partitions = {file.partition for file in added if len(file.partition)}
     if not (landing.remove or landing.removes_all or partitions):
         return
+    missing = set() if landing.removes_all or len(table.spec().fields) else set(landing.remove)
     for task in table.scan().plan_files():
         name = task.file.file_path.rpartition("/")[2]
+        missing.discard(name)
         if landing.removes_all or name in landing.remove or task.file.partition in partitions:
             yield task.file
+    if missing and any(_is_compaction(snapshot) for snapshot in table.metadata.snapshots):
+        raise LakeError(
+            f"Somebody merged files of {'.'.join(table.name())}, which has no partitions: the rows of one value cannot"
+            " leave it alone.",
+            "Nothing was committed.",
+            "Move the table away in the catalog and run again, and compact tables with partitions only.",
+        )
+
+
+def _is_compaction(snapshot: Snapshot) -> bool:
+    return snapshot.summary is not None and snapshot.summary.operation.value == "replace"
 
 
 def all_files(table: Table) -> set[str]:
