@@ -11,7 +11,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,7 @@ from tidegate.interfaces.open_table import OpenTable
 from tidegate.model.columns import TableSchema
 from tidegate.model.description import Section
 from tidegate.model.health import Snapshot as Health
-from tidegate.model.lake_versions import Exported, LakeHealth, LakeVersion, version_at
+from tidegate.model.lake_versions import Exported, LakeCleaning, LakeHealth, LakeVersion, version_at
 from tidegate.model.names import TableName
 from tidegate.model.native import PartitionLayout
 from tidegate.model.plan import Plan, Request
@@ -281,6 +281,13 @@ class Tidegate:
         """Return the state of the files of tables in the lake."""
         lake = self._pipeline.lake
         return {key: lake.health(self._resolved(key).lake_table) for key in self._chosen(tables)}
+
+    def lake_clean(self, *tables: str, keep_days: float = 7.0, dry_run: bool = True) -> dict[str, LakeCleaning]:
+        """Forget states of tables in the lake that are older, and delete files that nobody needs any more.
+
+        Rows that a run could need stay, whatever their age. Only `dry_run=False` removes anything."""
+        lake, before = self._pipeline.lake, datetime.now(UTC) - timedelta(days=keep_days)
+        return {key: lake.clean(self._resolved(key).lake_table, before, dry_run) for key in self._chosen(tables)}
 
     def export(self, table: str, kind: str = "iceberg", path: str | Path = "./warehouse") -> Exported:
         """Write all rows that a table of the source has now into a lake, as one version. No target is touched."""

@@ -165,6 +165,14 @@ def test_every_kind_is_kept_in_sync(shops: Shops, name: str, source: str, target
     shop.assert_readers_agree()
     assert shop.run().outcome == "nothing to do"
 
+    cleaned = shop.tidegate().lake_clean(keep_days=0, dry_run=False)
+    assert cleaned["trades"].versions >= 3 and cleaned["trades"].files >= 1
+    assert shop.steps() == []
+    shop.assert_readers_agree()
+    sides.do(shop.target, "DELETE FROM trades WHERE cob = 20240101")
+    shop.run()
+    shop.assert_in_step()
+
 
 @pytest.mark.parametrize(("name", "source", "target"), ONE)
 def test_lost_places_are_restored(shops: Shops, name: str, source: str, target: str):

@@ -503,6 +503,52 @@ def test_rows_that_somebody_else_took_break_their_entry(tmp_path: Path):
     assert lake.health(ORDERS).foreign
 
 
+def later() -> datetime.datetime:
+    return datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=1)
+
+
+@pytest.mark.parametrize("table", [ORDERS, CLIENTS])
+def test_clean_keeps_every_entry(lake: TableLake, table: LakeTable):
+    """Old states leave with their files; entries, rows and what comes later are as before. A second clean finds
+    nothing."""
+    windows = ("1", "2") if table is ORDERS else (NEWEST, NEWEST.replace("10", "11"))
+    first = put(lake, table, windows[0], 1)
+    put(lake, table, windows[1], 2)
+    if table is ORDERS:
+        lake.commit(table, windows[0], [write(lake, table, windows[0], 3)], replaces=first.etag)
+    put(lake, table, windows[1] + "9", 9)
+    before, rows = lake.entries(table, {}).by_window, seen_from_outside(lake, table)
+
+    assert lake.clean(table, later(), dry_run=True).files == 0, "the run is still at work"
+    lake.end(RUN)
+    planned = lake.clean(table, later(), dry_run=True)
+    assert lake.entries(table, {}).by_window == before
+    assert len(lake.history(table)) == planned.versions + 1
+    assert lake.clean(table, later(), dry_run=False) == planned
+    assert planned.files == (1 if table is ORDERS else 0)
+
+    assert lake.entries(table, {}).by_window == before
+    assert seen_from_outside(lake, table) == rows
+    assert [ids_in(lake, table, entry) for entry in before.values()]
+    assert lake.clean(table, later(), dry_run=True).files == 0
+    put(lake, table, windows[1] + "99", 7)
+    assert len(lake.entries(table, {}).by_window) == len(before) + 1
+    assert len(lake.history(table)) <= 4
+
+
+def test_clean_leaves_what_is_young_or_at_work(lake: TableLake):
+    """Files of a run that is at work stay, and so do states within the retention."""
+    put(lake, ORDERS, "1", 1)
+    put(lake, ORDERS, "1", 2, read_at="2024-01-31T11:00:00+00:00")
+    waiting = write(lake, ORDERS, "2", 5)
+
+    assert lake.clean(ORDERS, later() - datetime.timedelta(days=3), dry_run=False).versions == 0
+    lake.clean(ORDERS, later(), dry_run=False)
+
+    lake.commit(ORDERS, "2", [waiting])
+    assert ids_outside(lake, ORDERS) == [2, 5]
+
+
 def test_value_is_replaced_after_somebody_merged_the_files(tmp_path: Path):
     """Delta merges files of several values into one. A value that comes again is there once, beside all the others."""
     from deltalake import DeltaTable

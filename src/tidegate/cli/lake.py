@@ -1,4 +1,4 @@
-"""The commands `lake history`, `lake doctor` and `export`."""
+"""The commands `lake history`, `lake doctor`, `lake clean` and `export`."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ import click
 from tidegate.cli.options import (
     command_options,
     config_option,
+    confirm,
     move_options,
     open_project,
     tables_argument,
+    yes_option,
 )
 
 if TYPE_CHECKING:
@@ -69,6 +71,33 @@ def doctor(tables: tuple[str, ...], config: Path, output: Output) -> int:
         lines += [f"  version {version}: somebody else took rows out of the table" for version in health.foreign]
     output.facts({"tables": {table: asdict(health) for table, health in found.items()}}, "\n".join(lines))
     return 3 if any(health.foreign for health in found.values()) else 0
+
+
+@lake.command()
+@tables_argument
+@config_option
+@click.option("--keep-days", type=click.FloatRange(min=0), default=7.0, show_default=True, help="Keep younger states.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be removed.")
+@yes_option
+@command_options
+def clean(tables: tuple[str, ...], config: Path, keep_days: float, dry_run: bool, yes: bool, output: Output) -> int:
+    """Forget old states of tables, and delete files that neither a state nor a run needs any more.
+
+    Example: tidegate lake clean --keep-days 30 --dry-run
+    """
+    project = open_project(config, output)
+    found = project.lake_clean(*tables, keep_days=keep_days)
+    versions, files = (sum(getattr(one, name) for one in found.values()) for name in ("versions", "files"))
+    if not dry_run and (versions or files):
+        confirm(f"{versions:,} states and {files:,} files will be removed. Go on?", yes)
+        found = project.lake_clean(*tables, keep_days=keep_days, dry_run=False)
+    word = "would be removed" if dry_run else "removed"
+    lines = [
+        f"{table}: {one.versions:,} states and {one.files:,} files of {one.bytes:,} bytes {word}"
+        for table, one in found.items()
+    ]
+    output.facts({"dry_run": dry_run, "tables": {table: asdict(one) for table, one in found.items()}}, "\n".join(lines))
+    return 0
 
 
 @click.command()

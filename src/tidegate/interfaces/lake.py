@@ -8,6 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, ClassVar
 from tidegate.errors import Unsupported
 from tidegate.interfaces.database import BatchSize
 from tidegate.interfaces.open_table import OpenTable
-from tidegate.model.lake_versions import LakeHealth, LakeVersion
+from tidegate.model.lake_versions import LakeCleaning, LakeHealth, LakeVersion
 from tidegate.model.names import TableName
 from tidegate.model.scope import Scope
 from tidegate.model.state import LakeEntry, LedgerEntry
@@ -229,6 +230,10 @@ class Lake(ABC):
 
     def health(self, table: LakeTable) -> LakeHealth:
         """Return the state of the files of a table."""
+        raise self.without_history()
+
+    def clean(self, table: LakeTable, before: datetime, dry_run: bool) -> LakeCleaning:
+        """Forget states of a table that are older, and delete files that nobody needs. Every entry stays readable."""
         raise self.without_history()
 
     def entries_at(self, table: LakeTable, version: str) -> Mapping[str, LakeEntry]:

@@ -25,6 +25,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from tidegate.errors import LakeError, TidegateError
@@ -36,7 +37,7 @@ from tidegate.lakes._files import FileWriter, read_footer
 from tidegate.lakes._frames import read_in_tasks
 from tidegate.lakes._paths import scope_file
 from tidegate.lakes._resting import as_extracted, as_resting, original_name
-from tidegate.model.lake_versions import LakeHealth, LakeVersion
+from tidegate.model.lake_versions import LakeCleaning, LakeHealth, LakeVersion
 from tidegate.model.names import TableName
 from tidegate.model.scope import Scope
 from tidegate.model.state import LakeEntry, LedgerEntry
@@ -52,6 +53,8 @@ _LONGEST_NAME = 80
 _SMALL, _LARGE = 32 << 20, 128 << 20
 _ODD = re.compile(r"[^A-Za-z0-9._-]")
 """Formats differ in how they escape these in the paths of files."""
+_OWN = re.compile(r"r-\d{8}-\d{6}-[0-9a-f]{6}\.")
+"""How the name of a file begins that a run wrote."""
 _DEFAULT_SCHEMA = "default"
 
 
@@ -105,6 +108,14 @@ class TableLake(Lake):
     @abstractmethod
     def taken_files(self, table: LakeTable, commit: Commit) -> set[str]:
         """Return the files that a commit of somebody else took out of the table."""
+
+    @abstractmethod
+    def kept_files(self, table: LakeTable, commits: Sequence[Commit]) -> set[str]:
+        """Return the names of all files that the table has after one of these commits, the newest there are."""
+
+    @abstractmethod
+    def expire(self, table: LakeTable, commits: Sequence[Commit], kept: Sequence[Commit]) -> None:
+        """Forget the states after these commits, but not their facts: some of `kept` are needed as entries."""
 
     # What is there
 
@@ -210,6 +221,58 @@ class TableLake(Lake):
             after_compaction=min(len(sizes), max(windows, -(-sum(sizes) // _LARGE))),
             foreign=tuple(commit.version for commit in commits if commit.takes_rows),
         )
+
+    def clean(self, table: LakeTable, before: datetime, dry_run: bool) -> LakeCleaning:
+        commits = self.commits(table)
+        entries = list(live(commits, table.layout).values())
+        self._require_whole(table, commits, entries)
+        readable = [commit for commit in commits if not commit.is_expired]
+        # Only the oldest states leave, and never the current one.
+        fresh = (place for place, commit in enumerate(readable) if datetime.fromisoformat(commit.at) >= before)
+        old = readable[: min(next(fresh, len(readable)), max(len(readable) - 1, 0))]
+        rest = readable[len(old) :]
+        needed = self.kept_files(table, rest) if rest else set()
+        needed |= {name for commit in (*entries, *rest) for name in (*commit.files, *commit.keys)}
+        unneeded = {path: size for path, size in self._own_files(table, commits).items() if _name(path) not in needed}
+        if not dry_run:
+            if old:
+                self._expire(table, old, entries)
+            for path in unneeded:
+                self.storage.discard(path)
+        return LakeCleaning(len(old), len(unneeded), sum(unneeded.values()))
+
+    def _expire(self, table: LakeTable, commits: Sequence[Commit], kept: Sequence[Commit]) -> None:
+        try:
+            self.expire(table, commits, kept)
+        except Conflict:
+            raise LakeError(
+                f"Somebody committed to the table {self.folder(table)} of the lake {self.place} meanwhile.",
+                "Nothing was removed.",
+                "Clean again when no run is at work.",
+            ) from None
+
+    def _require_whole(self, table: LakeTable, commits: Sequence[Commit], entries: Sequence[Commit]) -> None:
+        """Raise LakeError where an entry waits to be extracted anew: what tells so must not be forgotten."""
+        lost = self._lost(table, commits)
+        if any(name in lost for commit in entries for name in commit.files):
+            raise LakeError(
+                f"Somebody took rows out of the table {self.folder(table)} of the lake {self.place}.",
+                "Nothing was removed.",
+                "Run `tidegate run` first: it brings the rows back. Then clean.",
+            )
+
+    def _own_files(self, table: LakeTable, commits: Sequence[Commit]) -> dict[str, int]:
+        """Return the files that ended runs have written for a table, each with its size. Files of others are theirs:
+        whether they are about to be committed is not known here."""
+        running = set(self.storage.names(_RUNS))
+        named = {name for commit in commits for name in (*commit.facts.get("parts", ()), *commit.files, *commit.keys)}
+        found = {}
+        for place in (f"{self.folder(table)}/data", f"{_KEYS}/{self.folder(table)}"):
+            seen = self.storage.listed(place)
+            for name in seen.names(place):
+                if name.partition(".")[0] not in running and (name in named or _OWN.match(name)):
+                    found[f"{place}/{name}"] = seen.size(f"{place}/{name}")
+        return found
 
     def entries_at(self, table: LakeTable, version: str) -> Mapping[str, LakeEntry]:
         commits = self.commits(table)

@@ -57,6 +57,17 @@ class LakeHealth:
 
 
 @dataclass(frozen=True)
+class LakeCleaning:
+    """What cleaning took out of a table in a lake, or would take."""
+
+    versions: int
+    """States that can no longer be read."""
+    files: int
+    """Files that no state and no entry needs any more."""
+    bytes: int
+
+
+@dataclass(frozen=True)
 class Exported:
     """What an export wrote."""
 

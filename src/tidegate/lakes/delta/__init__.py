@@ -35,6 +35,8 @@ from tidegate.storage.objects import Bucket
 if TYPE_CHECKING:
     import pyarrow as pa
 
+CLEANED = "cleaned"
+"""The fact of a commit that names the oldest version that can still be read."""
 UNWANTED = " ,;{}()\n\t="
 
 
@@ -68,7 +70,20 @@ class DeltaLake(TableLake):
                 "It was neither read nor written.",
                 "Move it away, or give this project a lake of its own.",
             )
-        return commits
+        until = max((int(commit.facts.get(CLEANED, -1)) for commit in commits), default=-1)
+        return [replace(commit, is_expired=True) if int(commit.version) < until else commit for commit in commits]
+
+    def kept_files(self, table: LakeTable, commits: Sequence[Commit]) -> set[str]:
+        now = {name.rpartition("/")[2] for name in self.files_at(table)}
+        return now | {name for commit in commits[1:] for name in commit.taken}
+
+    def expire(self, table: LakeTable, commits: Sequence[Commit], kept: Sequence[Commit]) -> None:
+        """Note in the log which states can no longer be read. The log itself stays: its facts are the entries."""
+        from tidegate.lakes.delta.versions import note
+
+        first = str(int(commits[-1].version) + 1)
+        facts = {"dropped": [], CLEANED: first, "column": table.column, "layout": table.layout.value}
+        note(self._place(table), {"tidegate.cleaned": first}, facts)
 
     def taken_files(self, table: LakeTable, commit: Commit) -> set[str]:
         return set(commit.taken)

@@ -87,6 +87,22 @@ def add_fields(place: Place, added: Mapping[str, str], facts: Mapping[str, Any])
         return
 
 
+def note(place: Place, properties: Mapping[str, str], facts: Mapping[str, Any]) -> None:
+    """Set properties of a table, with facts, and write a checkpoint: other readers then open few files of the log.
+
+    Raises Conflict where somebody else was faster."""
+    from deltalake.exceptions import CommitFailedError
+
+    table = opened(place, None)
+    if table is None:
+        raise Conflict
+    try:
+        table.alter.set_table_properties(dict(properties), raise_if_not_exists=False, commit_properties=_told(facts))
+    except CommitFailedError:
+        raise Conflict from None
+    table.create_checkpoint()
+
+
 def _as_json(name: str, kind: str) -> dict[str, Any]:
     spelled = kind.replace(", ", ",") if kind.startswith("decimal") else _TO_DELTA.get(kind, kind)
     return {"name": name, "type": spelled, "nullable": True, "metadata": {}}

@@ -24,7 +24,7 @@ from tidegate.lakes._columns import Field, fit, spark_columns, with_ids
 from tidegate.lakes._commits import PREFIX, Commit
 from tidegate.lakes._tables import Landing, TableLake
 from tidegate.lakes.iceberg.catalog import Catalog, fields_of
-from tidegate.lakes.iceberg.commits import commits_of, described
+from tidegate.lakes.iceberg.commits import KEPT, commits_of, described, kept_as_text
 from tidegate.lakes.iceberg.tables import IcebergTable
 from tidegate.model.names import TableName
 from tidegate.storage.bucket_settings import Pairs
@@ -112,6 +112,23 @@ class IcebergLake(TableLake):
 
         with self.catalog.opened() as catalog:
             return named | all_files(catalog.load_table((schema, name)))
+
+    def kept_files(self, table: LakeTable, commits: Sequence[Commit]) -> set[str]:
+        from tidegate.lakes.iceberg.snapshots import files_of
+
+        known = {commit.version for commit in self.commits(table)}
+        leaving = known - {commit.version for commit in commits}
+        with self.catalog.opened() as catalog:
+            return files_of(catalog.load_table(self.names(table.name)), leaving)
+
+    def expire(self, table: LakeTable, commits: Sequence[Commit], kept: Sequence[Commit]) -> None:
+        from tidegate.lakes.iceberg.snapshots import expire
+
+        gone = {commit.version for commit in commits}
+        facts = [commit for commit in kept if commit.is_expired or commit.version in gone]
+        with self.catalog.opened() as catalog:
+            expire(catalog.load_table(self.names(table.name)), gone, {KEPT: kept_as_text(facts)})
+            self._mirror(self.names(table.name))
 
     # Writing
 

@@ -7,7 +7,8 @@ Facts that shape this file
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import contextlib
+from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from tidegate.errors import LakeError
@@ -101,6 +102,41 @@ def all_files(table: Table) -> set[str]:
         for manifest in snapshot.manifests(table.io)
         for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=False)
     }
+
+
+def files_of(table: Table, leaving: Collection[str]) -> set[str]:
+    """Return the names of the files that the table has in any of its snapshots but these."""
+    return {
+        entry.data_file.file_path.rpartition("/")[2]
+        for snapshot in table.metadata.snapshots
+        if str(snapshot.snapshot_id) not in leaving
+        for manifest in snapshot.manifests(table.io)
+        for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=True)
+    }
+
+
+def expire(table: Table, leaving: Collection[str], properties: Mapping[str, str]) -> None:
+    """Take snapshots out of the metadata, in one commit with what is kept of them, and then delete their manifests.
+    Heads of branches and tags stay. Raises Conflict where somebody else was faster."""
+    from pyiceberg.exceptions import CommitFailedException
+    from pyiceberg.table.update.snapshot import ExpireSnapshots
+
+    protected = {reference.snapshot_id for reference in table.metadata.refs.values()}
+    gone = [one for one in table.metadata.snapshots if str(one.snapshot_id) in leaving]
+    gone = [one for one in gone if one.snapshot_id not in protected]
+    lists = {one.manifest_list for one in gone}
+    manifests = {manifest.manifest_path for one in gone for manifest in one.manifests(table.io)}
+    try:
+        with table.transaction() as transaction:
+            transaction.set_properties(dict(properties))
+            with ExpireSnapshots(transaction) as update:
+                update.by_ids([one.snapshot_id for one in gone])
+    except CommitFailedException:
+        raise Conflict from None
+    rest = {manifest.manifest_path for one in table.metadata.snapshots for manifest in one.manifests(table.io)}
+    for place in (lists | manifests) - rest:
+        with contextlib.suppress(OSError):
+            table.io.delete(place)
 
 
 def taken_files(table: Table, version: int) -> set[str]:
