@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
@@ -17,12 +17,52 @@ from typing import Any
 from tidegate.errors import Unsupported
 from tidegate.interfaces.change import Change
 from tidegate.interfaces.check import Check
-from tidegate.interfaces.database import Database
+from tidegate.interfaces.database import Capabilities, Database
 from tidegate.interfaces.lake import Lake
 from tidegate.interfaces.load import Load
 from tidegate.model.connection import Connection
+from tidegate.settings import Settings
+from tidegate.sql.text import Dialect
 
 FOLDERS: dict[str, type] = {"databases": Database, "changes": Change, "lakes": Lake, "loads": Load, "checks": Check}
+
+_NAMED_BY = {"databases": "kind", "changes": "name", "lakes": "kind", "loads": "name", "checks": "name"}
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
+def _are_settings(value: object) -> bool:
+    return isinstance(value, type) and issubclass(value, Settings)
+
+
+def _are_names(value: object) -> bool:
+    # A text is a sequence of texts, too: loads = ("merge") would fit `m` and `e`.
+    return isinstance(value, (tuple, list)) and all(_is_text(name) for name in value)
+
+
+# What Python does not check: attributes of a class, which are read long after it was found.
+_NAME = ("name", _is_text, "needs a class attribute `name`")
+_KIND = ("kind", _is_text, "needs a class attribute `kind`")
+_SETTINGS = ("Settings", _are_settings, "needs a class attribute `Settings`, a subclass of tidegate.settings.Settings")
+_LOADS = ("loads", _are_names, "needs a class attribute `loads`, a tuple of names")
+_ATTRIBUTES: dict[str, tuple[tuple[str, Callable[[object], bool], str], ...]] = {
+    "databases": (
+        _KIND,
+        ("label", _is_text, "needs a class attribute `label`, its name for people"),
+        ("dialect", lambda value: isinstance(value, Dialect), "needs a class attribute `dialect`, a Dialect"),
+        (
+            "capabilities",
+            lambda value: isinstance(value, Capabilities),
+            "needs a class attribute `capabilities`, a Capabilities",
+        ),
+    ),
+    "changes": (_NAME, _SETTINGS, _LOADS),
+    "lakes": (_KIND,),
+    "loads": (_NAME, _SETTINGS, ("changes", _are_names, "needs `changes` to be a tuple of names")),
+    "checks": (_NAME, _LOADS),
+}
 
 
 @dataclass(frozen=True)
@@ -84,17 +124,21 @@ def _described(folder: str) -> Iterator[PluginInfo]:
     for name in _modules(folder):
         module = importlib.import_module(f"tidegate.{folder}.{name}")
         yield PluginInfo(folder, name, _first_sentence(module.__doc__), "built in")
-    for entry in _entry_points(folder):
-        origin = entry.dist.name if entry.dist is not None else "entry point"
-        yield PluginInfo(folder, entry.name, _first_sentence(entry.load().__doc__), origin)
+    entries = _entry_points(folder)
+    for entry in entries:
+        try:
+            about = _first_sentence(_of_entry_point(folder, entry.name, entries).__doc__)
+        except Unsupported as problem:
+            about = f"cannot be used: {problem.happened}"
+        yield PluginInfo(folder, entry.name, about, _origin(entry))
 
 
 def _class(folder: str, name: str) -> Any:
     if name in _modules(folder):
         return _class_of_module(folder, name)
-    for entry in _entry_points(folder):
-        if entry.name == name:
-            return _checked(folder, entry)
+    entries = _entry_points(folder)
+    if any(entry.name == name for entry in entries):
+        return _of_entry_point(folder, name, entries)
     raise Unsupported(
         f"`{name}` is not among the {folder} that are installed here.",
         "Nothing was read.",
@@ -102,18 +146,45 @@ def _class(folder: str, name: str) -> Any:
     )
 
 
-def _checked(folder: str, entry: EntryPoint) -> Any:
-    """Return the class of an entry point. Raises Unsupported for anything else: it would fail later, and in riddles."""
-    found, base = entry.load(), FOLDERS[folder]
-    if isinstance(found, type) and issubclass(found, base) and not getattr(found, "__abstractmethods__", None):
-        return found
+def _of_entry_point(folder: str, name: str, installed: Iterable[EntryPoint]) -> Any:
+    """Return the class that a package brings under this name. Raises Unsupported where two packages bring one, where
+    the name is taken, and for a class that could not work: it would fail later, and in riddles."""
+    entries = [entry for entry in installed if entry.name == name]
+    origins = [*(["Tidegate"] if name in _modules(folder) else []), *map(_origin, entries)]
+    if len(origins) > 1:
+        raise Unsupported(
+            f"The name `{name}` is taken twice among the {folder}: by {' and by '.join(origins)}.",
+            "Nothing was read.",
+            "Uninstall one of them, or give one another name.",
+        )
+    [entry] = entries
+    wrong = _what_is_wrong(folder, entry)
+    if wrong:
+        raise Unsupported(
+            f"The plug-in `{name}` ({entry.value}) {wrong}.",
+            "Nothing was read.",
+            "Correct the package that brings it, or uninstall it.",
+        )
+    return entry.load()
+
+
+def _what_is_wrong(folder: str, entry: EntryPoint) -> str:
+    """Return why the object of an entry point is no plug-in of this folder; empty when it is one."""
+    try:
+        found, base = entry.load(), FOLDERS[folder]
+    except Exception as problem:  # whatever happens in a module of somebody else while it is imported
+        return f"cannot be imported: {type(problem).__name__}: {problem}"
+    if not (isinstance(found, type) and issubclass(found, base)):
+        return f"is no {base.__name__}: its entry point must name a class of that interface"
     missing = ", ".join(sorted(getattr(found, "__abstractmethods__", ())))
-    raise Unsupported(
-        f"The plug-in `{entry.name}` ({entry.value}) is no {base.__name__}"
-        + (f": it lacks {missing}." if missing else ": its entry point must name a class of that interface."),
-        "Nothing was read.",
-        "Correct the package that brings it, or uninstall it.",
-    )
+    if missing:
+        return f"is no {base.__name__}: it lacks {missing}"
+    for name, fits, why in _ATTRIBUTES[folder]:
+        if not fits(getattr(found, name, None)):
+            return why
+    own_name = getattr(found, _NAMED_BY[folder])
+    is_other = own_name != entry.name
+    return f"has the {_NAMED_BY[folder]} `{own_name}`: it must be the name of its entry point" if is_other else ""
 
 
 def _class_of_module(folder: str, name: str) -> Any:
@@ -126,6 +197,10 @@ def _class_of_module(folder: str, name: str) -> Any:
         and issubclass(thing, base)
         and name in (thing.__dict__.get("kind"), thing.__dict__.get("name"))
     )
+
+
+def _origin(entry: EntryPoint) -> str:
+    return entry.dist.name if entry.dist is not None else "entry point"
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
 from collections.abc import Iterator
@@ -622,6 +623,71 @@ def test_setting_of_two_parts_is_refused(project: Project, packages: Path):
     project.tables = {"currencies": {**ROW_COUNT, "load": "same"}}
     with pytest.raises(Unsupported, match="both have the setting `count_tolerance`"):
         project.tidegate()
+
+
+def test_setting_that_every_table_has_is_refused(project: Project, packages: Path):
+    """A change whose setting has the name of one that every table has: the table's own would win in silence."""
+    (packages / "table_setting.py").write_text(
+        "from plugin_change import RowCount\n"
+        "from tidegate.settings import Settings\n"
+        "class TableSettings(Settings):\n"
+        "    split_rows: int = 7\n"
+        "class Taken(RowCount):\n"
+        "    name = 'taken'\n"
+        "    Settings = TableSettings\n"
+    )
+    install_plugin(packages, "changes", "taken", "table_setting:Taken")
+    project.tables = {"currencies": {"kind": "static", "changes": "taken"}}
+    with pytest.raises(Unsupported, match="Every table and `changes: taken` both have the setting `split_rows`"):
+        project.tidegate()
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        ("name = 'another'", "has the name `another`: it must be the name of its entry point"),
+        ("name = 'odd'\n    Settings = dict", "needs a class attribute `Settings`, a subclass of"),
+        ("name = 'odd'\n    loads = 'merge'", "needs a class attribute `loads`, a tuple of names"),
+        ("name = ''", "needs a class attribute `name`"),
+        ("import nothing_of_this_name", "cannot be imported: ModuleNotFoundError: No module named"),
+    ],
+)
+def test_plugin_with_a_wrong_attribute_is_refused(project: Project, packages: Path, body: str, why: str):
+    """A mistake that Python does not notice is named when the plug-in is found, and `tidegate plugins` shows it."""
+    (packages / "odd_change.py").write_text(f"from plugin_change import RowCount\nclass Odd(RowCount):\n    {body}\n")
+    install_plugin(packages, "changes", "odd", "odd_change:Odd")
+    project.tables = {"currencies": {"kind": "static", "changes": "odd"}}
+    with pytest.raises(Unsupported, match=why):
+        project.tidegate()
+    [listed] = [plugin for plugin in installed() if plugin.kind == "odd"]
+    assert re.search(why, listed.about)
+
+
+def test_name_of_two_packages_is_refused(project: Project, packages: Path, tmp_path: Path):
+    """Two packages that bring a load of the same name: which one counts must not depend on the order of a path."""
+    other = tmp_path / "other packages"
+    other.mkdir()
+    install_plugin(other, "loads", "append_log", "plugin_load:AppendLog")
+    (other / "append_log-1.0.dist-info").rename(other / "more_loads-1.0.dist-info")
+    (other / "more_loads-1.0.dist-info" / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: more_loads\nVersion: 1.0\n"
+    )
+    sys.path.append(str(other))
+    try:
+        project.tables = {"currencies": LOG}
+        with pytest.raises(
+            Unsupported, match="`append_log` is taken twice among the loads: by append_log and by more_lo"
+        ):
+            project.tidegate()
+    finally:
+        sys.path.remove(str(other))
+
+
+def test_name_of_a_built_in_part_is_refused(project: Project, packages: Path):
+    """A package cannot replace a part of Tidegate's own: the list says so, and the built-in part is used."""
+    install_plugin(packages, "checks", "content", "plugin_check:AtLeast")
+    [_, ours] = [plugin for plugin in installed() if plugin.kind == "content"]
+    assert "is taken twice among the checks: by Tidegate and by content" in ours.about
 
 
 def test_refused_load_names_loads_of_plugins(project: Project):

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tidegate.buckets.assign import MOST_BUCKETS, ROWS_PER_BUCKET, UNKNOWN_BUCKETS, buckets_for, in_buckets
+from tidegate.buckets.compare import EXAMPLES, WAYS, Compared, CompareSplit, keyed_hashes
 from tidegate.buckets.exchange import Block, Channels, Exchange
-from tidegate.checks._compare import EXAMPLES, WAYS, Compared, CompareSplit, keyed_hashes
 from tidegate.errors import LakeError, NotNative
 from tidegate.hashing.rows import hash_rows
 from tidegate.interfaces.worker import Worker

@@ -11,8 +11,9 @@ import pyarrow as pa
 import pytest
 
 from tidegate.buckets.assign import in_buckets
+from tidegate.buckets.compare import Compared, DifferingKeys
 from tidegate.checks import _version_rows as rows
-from tidegate.checks._compare import Compared, DifferingKeys, difference_in_words
+from tidegate.checks._compare import difference_in_words
 from tidegate.checks.content import ContentCheck
 from tidegate.checks.versions import CompareVersions
 from tidegate.errors import LakeError, NotNative

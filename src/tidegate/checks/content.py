@@ -4,14 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tidegate.checks._compare import (
-    QUARANTINED,
-    Compared,
-    CompareSplit,
-    compare_split,
-    comparison_of,
-    difference_in_words,
-)
+from tidegate.buckets.compare import QUARANTINED, Compared, CompareSplit
+from tidegate.checks._compare import compare_split, comparison_of, difference_in_words
 from tidegate.interfaces.check import Check, Sides
 from tidegate.model.report import Comparison, Finding
 from tidegate.model.values import Value

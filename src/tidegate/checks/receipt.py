@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tidegate.checks._compare import Compared, CompareSplit, compare_split, comparison_of, difference_in_words
+from tidegate.buckets.compare import Compared, CompareSplit
+from tidegate.checks._compare import compare_split, comparison_of, difference_in_words
 from tidegate.checks._windows import windows_of_scope
 from tidegate.interfaces.check import Check, Sides
 from tidegate.model.report import Comparison, Finding

@@ -7,6 +7,7 @@ brings its settings along and nothing is listed here.
 from __future__ import annotations
 
 from functools import cache
+from itertools import combinations
 from typing import Any, Self
 
 from pydantic import create_model, model_validator
@@ -85,15 +86,20 @@ def _fitting_loads(change: type[Change]) -> list[str]:
 
 
 def _require_own_names(change: type[Change], load: type[Load]) -> None:
-    """Raise Unsupported for a setting that change and load both have and mean differently: one would win in silence."""
-    ours, theirs = change.Settings.model_fields, load.settings_for(change).model_fields
-    shared = [name for name in ours if name in theirs and repr(ours[name]) != repr(theirs[name])]
-    if shared:
-        raise Unsupported(
-            f"`changes: {change.name}` and `load: {load.name}` both have the setting `{shared[0]}`, with other values.",
-            "Nothing was read.",
-            "Choose another of them, or rename the setting in the plug-in.",
-        )
+    """Raise Unsupported for a setting that two parts have and mean differently: one would win in silence."""
+    parts: list[tuple[str, type[Settings]]] = [
+        ("every table", TableSettings),
+        (f"`changes: {change.name}`", change.Settings),
+        (f"`load: {load.name}`", load.settings_for(change)),
+    ]
+    for (one, ours), (other, theirs) in combinations(parts, 2):
+        for name, field in ours.model_fields.items():
+            if name in theirs.model_fields and repr(field) != repr(theirs.model_fields[name]):
+                raise Unsupported(
+                    f"{one[0].upper()}{one[1:]} and {other} both have the setting `{name}`, with other values.",
+                    "Nothing was read.",
+                    "Choose another of them, or rename the setting in the plug-in.",
+                )
 
 
 @cache

@@ -254,6 +254,22 @@ class Change(ABC):
     def extraction(self, state: TableState, scope: Scope, step: Extract) -> Extraction:
         """Return how the window of a step is read."""
 
+    # Rows that somebody passes in
+
+    @property
+    def columns_with_values(self) -> tuple[str, ...]:
+        """Return the columns of passed rows that must have a value. Raises Unsupported where only the source tells what
+        moved."""
+        raise Unsupported(
+            f"{self.table.key}: only a table of versions takes rows from a DataFrame.",
+            "Nothing was written.",
+            "Write the rows into the source: the next run brings them.",
+        )
+
+    def given_window(self, state: TableState, smallest: Callable[[str], object], read_at: str) -> tuple[Value, Token]:
+        """Return the window that passed rows become, and its token. `smallest` returns a column's smallest value."""
+        raise Unsupported(f"{self.table.key}: the change `{self.name}` takes no rows.", "Nothing was written.")
+
     # Windows on both sides, for comparisons
 
     @abstractmethod

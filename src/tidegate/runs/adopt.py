@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tidegate.checks._compare import Compared, CompareSplit
+from tidegate.buckets.compare import Compared, CompareSplit
 from tidegate.errors import DatabaseError, MissingObject
 from tidegate.model.report import RunReport, StepOutcome
 from tidegate.model.scope import Scope

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
-from tidegate.changes.cursor import CursorChange
-from tidegate.changes.cursor.plan import CursorState
-from tidegate.errors import ConfigError, Unsupported, ValueProblem
+from tidegate.errors import ConfigError, ValueProblem
 from tidegate.interfaces.lake import EntryFacts
 from tidegate.model.columns import fingerprint
 from tidegate.model.names import pluralize
-from tidegate.model.tokens import CursorWindow
 from tidegate.model.values import Value
 from tidegate.runs.plan import planning
 from tidegate.runs.run import Run
@@ -30,9 +27,8 @@ def extract_frame(run: Run, key: str, frame: Any) -> Value:
         planned = planner.plan([key])[0]
     if isinstance(planned, FailedTable):
         raise planned.problem
-    if not isinstance(planned.table.change, CursorChange):
-        raise Unsupported(f"{key}: only a table of versions takes rows from a DataFrame.", UNTOUCHED)
-    return _commit(run, planned, planned.table.change, _in_source_columns(planned, _as_arrow(frame)))
+    filled = planned.table.change.columns_with_values
+    return _commit(run, planned, _in_source_columns(planned, _as_arrow(frame), filled))
 
 
 def take_back(run: Run, key: str, window: Value) -> None:
@@ -61,7 +57,7 @@ def _as_arrow(frame: Any) -> pa.Table:
         ) from None
 
 
-def _in_source_columns(planned: PlannedTable, frame: pa.Table) -> pa.Table:
+def _in_source_columns(planned: PlannedTable, frame: pa.Table, filled: Collection[str]) -> pa.Table:
     """Return the rows in the source's columns, order and types. Raises where that would lose something."""
     import pyarrow as pa
 
@@ -84,16 +80,13 @@ def _in_source_columns(planned: PlannedTable, frame: pa.Table) -> pa.Table:
                 f"{planned.key}: column {field.name} of the DataFrame does not fit {field.type}: {problem}.", UNTOUCHED
             ) from None
     rows = pa.table(columns, schema=wanted)
-    _require_values(planned, rows)
+    _require_values(planned, rows, filled)
     return rows
 
 
-def _require_values(planned: PlannedTable, rows: pa.Table) -> None:
+def _require_values(planned: PlannedTable, rows: pa.Table, filled: Collection[str]) -> None:
     """Raise ValueProblem for nulls that no load takes: every run would try to load them again."""
-    found, change = planned.table.found, planned.table.change
-    names = {*planned.table.load.needs.keys}
-    if isinstance(change, CursorChange) and change.cursor is not None:
-        names.add(change.cursor.name)
+    found, names = planned.table.found, {*planned.table.load.needs.keys, *filled}
     names |= {column.name for column in found.extracted_columns if not found.in_target(column).nullable}
     missing = {name: rows[name].null_count for name in rows.column_names if name in names and rows[name].null_count}
     if missing:
@@ -105,13 +98,15 @@ def _require_values(planned: PlannedTable, rows: pa.Table) -> None:
         )
 
 
-def _commit(run: Run, planned: PlannedTable, change: CursorChange, rows: pa.Table) -> Value:
+def _commit(run: Run, planned: PlannedTable, rows: pa.Table) -> Value:
+    import pyarrow.compute as pc
+
     from tidegate.hashing.rows import receipt_of
 
-    state, table, lake = planned.state, planned.table, run.pipeline.lake
-    assert isinstance(state, CursorState) and state.next_window is not None
+    table, lake = planned.table, run.pipeline.lake
     with run.pipeline.source.connect("inspect", read_only=True) as session:
         now = session.now()
+    window, token = table.change.given_window(planned.state, lambda name: pc.min(rows[name]).as_py(), now)
     receipt, columns = receipt_of([rows]), table.found.extracted_columns
     lake.begin(run.id)
     writer = lake.writer(table.lake_table, run.id, "frame", rows.schema)
@@ -119,31 +114,20 @@ def _commit(run: Run, planned: PlannedTable, change: CursorChange, rows: pa.Tabl
         writer.write(batch)
     part = writer.close(
         EntryFacts(
-            window=state.next_window.text,
+            window=window.text,
             rows=receipt.rows,
             hash=receipt.hash,
             columns=tuple(column.name for column in columns),
             columns_id=fingerprint(columns),
             storage_types=tuple(column.storage_type for column in columns),
             text_columns=(),
-            token=CursorWindow(after=_earliest(change, rows), read_at=now, is_given=True),
+            token=token,
             run=run.id,
             why="passed in as a DataFrame",
             read_at=now,
             scope=planned.plan.scope.to_json(),
         )
     )
-    lake.commit(table.lake_table, state.next_window.text, [part])
+    lake.commit(table.lake_table, window.text, [part])
     lake.end(run.id)
-    return state.next_window
-
-
-def _earliest(change: CursorChange, rows: pa.Table) -> Value | None:
-    """Return the smallest cursor value; None where there is none, or where it cannot be told."""
-    import pyarrow.compute as pc
-
-    if change.cursor is None:
-        return None
-    with suppress(ValueError):
-        return Value.of(pc.min(rows[change.cursor.name]).as_py(), change.kind)
-    return None
+    return window
