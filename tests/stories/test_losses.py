@@ -215,12 +215,16 @@ TABLES = {
     "trades": {"kind": "partition", "partition_column": "cob", "initial_load_count": FIRST_LOAD},
     "currencies": {"kind": "static"},
     "customers": {"kind": "scd2", "business_keys": ["id"], "cursor_column": "changed", "flag_column": "latest"},
+    "orders": {"kind": "incremental", "timestamp_column": "changed", "id_column": "id"},
+    "events": {"kind": "incremental", "changes": "sequence", "sequence_column": "id", "load": "append"},
 }
 CREATE = """
     CREATE TABLE trades (cob integer, id bigint NOT NULL, amount numeric(38,18), note text);
     CREATE INDEX ON trades (cob);
     CREATE TABLE currencies (code varchar(16) PRIMARY KEY, rate numeric(20,10));
     CREATE TABLE customers (id int NOT NULL, name varchar(40), changed timestamp(6) NOT NULL, latest boolean NOT NULL);
+    CREATE TABLE orders (id int PRIMARY KEY, item varchar(40), changed timestamp(6) NOT NULL);
+    CREATE TABLE events (id int PRIMARY KEY, what varchar(40));
 """
 ROWS = "SELECT * FROM {}"
 
@@ -278,6 +282,13 @@ class World:
             moment = NOW - timedelta(days=5) + timedelta(minutes=7 * self.number)
             self.in_source.do("UPDATE customers SET latest = false WHERE id = %s", id_)
             self.in_source.do("INSERT INTO customers VALUES (%s, %s, %s, true)", id_, f"v{self.number}", moment)
+
+        for id_ in (self.today % 4, self.today):  # one is changed, one is new
+            self.number += 1
+            moment = NOW - timedelta(days=5) + timedelta(minutes=7 * self.number)
+            self.in_source.do("DELETE FROM orders WHERE id = %s", id_)
+            self.in_source.do("INSERT INTO orders VALUES (%s, %s, %s)", id_, f"o{self.number}", moment)
+            self.in_source.do("INSERT INTO events VALUES (%s, %s)", self.number, f"e{self.number}")
 
     def purge(self) -> None:
         """Delete the oldest day of the scope in the source."""
@@ -351,7 +362,13 @@ class World:
             case "rows":
                 self.in_target.do(f"DELETE FROM {table}")  # noqa: S608
             case "a row":
-                order = {"trades": "cob DESC", "currencies": "code", "customers": "changed"}[table]
+                order = {
+                    "trades": "cob DESC",
+                    "currencies": "code",
+                    "customers": "changed",
+                    "orders": "id",
+                    "events": "id",
+                }[table]
                 chosen = f"SELECT ctid FROM {table} ORDER BY {order} LIMIT 1"  # noqa: S608
                 self.in_target.do(f"DELETE FROM {table} WHERE ctid = ({chosen})")  # noqa: S608
             case "table":
@@ -373,7 +390,8 @@ class World:
         files = sorted(self.lake.glob("organized/cob_*/trades_cob_*.parquet"))
         assert [path.parent.name for path in files] == [f"cob_{day}" for day in days]
         assert list(self.lake.glob("organized/static_currencies/*.parquet"))
-        assert list(self.lake.glob("organized/scd_customers/*/*.parquet"))
+        for folder in ("scd_customers", "incremental_orders", "incremental_events"):
+            assert list(self.lake.glob(f"organized/{folder}/*/*.parquet")), folder
         self.assert_ledger_is_whole(days)
         report = self.tidegate().verify()
         assert report.outcome == "equal", report.findings
