@@ -30,7 +30,7 @@ MAY_IMPORT = {
     "sql": {"errors", "model"},
     "storage": {"errors"},
     "interfaces": {"errors", "model", "settings", "sql"},
-    "plugins": {"errors", "model", "interfaces"},
+    "plugins": {"errors", "model", "settings", "interfaces", "sql"},
     "hashing": {"errors", "model", "interfaces"},
     "buckets": {"errors", "model", "interfaces", "hashing"},
     "history": {"errors", "model", "interfaces", "hashing"},

@@ -136,3 +136,15 @@ def test_repair_restores_a_changed_row(plain_orders: Orders):
     assert plain_orders.tidegate().verify().outcome == "differences"
     plain_orders.tidegate().repair()
     plain_orders.assert_equal()
+
+
+@pytest.mark.parametrize("load", ["merge", "replace"])
+def test_reload_after_a_lost_ledger_has_the_last_word(plain_orders: Orders, load: str):
+    """All rows are loaded again while the ledger is lost. Older windows of the lake are not loaded over them later."""
+    plain_orders.settings["load"] = load
+    three_windows(plain_orders)
+    plain_orders.write(1, at="2024-02-02 00:00:00", item="newest")
+    sides.forget_loads(plain_orders.target)
+    plain_orders.run(reload=True)
+    plain_orders.run()
+    plain_orders.assert_equal()

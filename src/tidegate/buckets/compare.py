@@ -198,8 +198,12 @@ def _greater(counts: pa.ChunkedArray, others: pa.ChunkedArray) -> pa.ChunkedArra
 def _together(found: Sequence[DifferingKeys]) -> DifferingKeys:
     """Return the keys of all buckets together, as people read them. A key is in one bucket only."""
     examples = sorted(example for one in found for example in one.examples)[:EXAMPLES]
-    readable = tuple(key.replace(_BETWEEN, ", ").replace(_NULL, "NULL") for key in examples)
-    return DifferingKeys(sum(one.count for one in found), readable)
+    return DifferingKeys(sum(one.count for one in found), tuple(map(readable, examples)))
+
+
+def readable(key: str) -> str:
+    """Return a key as people read it."""
+    return key.replace(_BETWEEN, ", ").replace(_NULL, "NULL")
 
 
 def _as_text(column: pa.Array) -> pa.Array:

@@ -7,6 +7,12 @@ from tidegate.model.values import Value
 from tidegate.tables.planned import PlannedTable
 
 
+def was_loaded(planned: PlannedTable) -> bool:
+    """Return whether rows of the target are Tidegate's to compare, also when the ledger with their entries was lost."""
+    state = planned.state
+    return bool(state.ledger) or (state.is_ours and any(state.target.values()))
+
+
 def windows_of_scope(planned: PlannedTable) -> tuple[list[Value], list[Finding]]:
     """Return the windows that the target must hold, and notes about those that testers changed by permission."""
     state = planned.state

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from tidegate.buckets.compare import QUARANTINED, Compared, CompareSplit
 from tidegate.checks._compare import compare_split, comparison_of, difference_in_words
+from tidegate.checks._windows import was_loaded
 from tidegate.interfaces.check import Check, Sides
 from tidegate.model.report import Comparison, Finding
 from tidegate.model.values import Value
@@ -21,7 +22,7 @@ class ContentCheck(Check):
     loads = ("merge", "apply_changes", "replace")
 
     def windows(self, planned: PlannedTable) -> tuple[list[Value], list[Finding]]:
-        if not planned.state.ledger:
+        if not was_loaded(planned):
             return [], [Finding(planned.key, "scope", "nothing was loaded yet: there is nothing to verify")]
         if _is_kept(planned) and status_of(planned).values[0].state == "differs":
             return [], [_left_out(planned)]

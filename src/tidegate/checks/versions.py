@@ -11,6 +11,7 @@ from tidegate.buckets.assign import buckets_for
 from tidegate.buckets.exchange import Channels, Exchange
 from tidegate.checks._compare import comparison_of
 from tidegate.checks._version_rows import BEYOND, HELD, INSIDE, KEYS, LOG, LogReader, VersionReader, hashes_of
+from tidegate.checks._windows import was_loaded
 from tidegate.errors import NotNative, TidegateError
 from tidegate.history.version_task import VersionLoad, VersionTask
 from tidegate.interfaces.check import Check, Sides
@@ -56,7 +57,7 @@ class VersionsCheck(Check):
     loads = ("scd2",)
 
     def windows(self, planned: PlannedTable) -> tuple[list[Value], list[Finding]]:
-        if not planned.state.ledger:
+        if not was_loaded(planned):
             return [], [Finding(planned.key, "scope", "nothing was loaded yet: there is no scope to verify")]
         return [min(planned.state.source)], []  # all of it, as one
 
@@ -65,7 +66,6 @@ class VersionsCheck(Check):
         load = table.load
         assert isinstance(load, VersionLoad)
         rows = table.change.loaded_rows(planned.state, scope)
-        assert rows.newest is not None
         names, keys = tuple(load.extracted_names), load.template.keys
         is_divided = set(keys) <= set(names)
         log = partial(sides.lake.read_log, table.lake_table, names, table.found.batch)
@@ -78,7 +78,7 @@ class VersionsCheck(Check):
             held=table.found.from_target(None),
             floor=scope.floor.text if scope.floor is not None and load.orders_target else None,
             form=replace(load.template, window=window),
-            text_columns=rows.newest.text_columns,
+            text_columns=rows.newest.text_columns if rows.newest is not None else (),
             keys=rows.keys,
             extracted=log if load.cursor is not None else None,
             extracted_names=names,

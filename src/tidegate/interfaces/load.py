@@ -238,6 +238,11 @@ class Load(ABC):
         return self.needs.keys
 
     @property
+    def changed_columns(self) -> Collection[str]:
+        """Return the columns whose values the load changes by itself, such as the flag of a version that ends."""
+        return ()
+
+    @property
     def keeps_rows_aside(self) -> bool:
         """Return whether rows may stay out of the target, and have to be kept in a table of Tidegate's own."""
         return False

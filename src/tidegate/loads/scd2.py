@@ -189,6 +189,10 @@ class Scd2(Load):
         )
 
     @property
+    def changed_columns(self) -> tuple[str, ...]:
+        return self.template.scd2_columns.ignored
+
+    @property
     def row_keys(self) -> tuple[str, ...]:
         return (*self.template.keys, self.start)
 

@@ -21,6 +21,7 @@ from tidegate.model.state import RESTORED, TableState
 from tidegate.model.values import Value
 from tidegate.runs.run import Pipeline
 from tidegate.runs.sessions import SessionPool
+from tidegate.runs.unknown import note_for
 from tidegate.sql.contents import has_rows
 from tidegate.sql.staged import has_any_value
 from tidegate.state import own_tables
@@ -137,7 +138,7 @@ class Planner:
             _require_same_where(table, state, request)
             coverage = _with_where(table, table.change.coverage(state, scope))
             steps += [*coverage.notices(), *_nothing_copied(coverage, steps), *self._target_notes(settings, steps)]
-            steps += self._refused_loads(table, state, steps)
+            steps += [*self._refused_loads(table, state, steps), *note_for(table, state, request, steps)]
             table, prepared = self._prepared(table, steps)
         except TidegateError as problem:
             return FailedTable(settings.name, problem, table, state)

@@ -23,6 +23,7 @@ from tidegate.runs.remove import remove
 from tidegate.runs.run import Run
 from tidegate.runs.selection import notes_of, remember_selected
 from tidegate.runs.stages import tidy_stages
+from tidegate.runs.unknown import keep_unknown_rows
 from tidegate.sql.text import raw
 from tidegate.state import own_tables
 from tidegate.state.ledger import Ledger
@@ -80,6 +81,7 @@ def sync(
         run.boundary("ledger ready")
         held = run.lock(control, keys)
         planned = [part.of(table) for table in _plan(run, held, ask)]
+        planned = keep_unknown_rows(run, planned, lambda table: ask(table.table, table.state))
         _do(run, control, planned)
         _finish(run, control, held, planned)
         _declare_changed_where(run, control, planned)

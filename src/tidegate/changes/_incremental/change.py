@@ -212,7 +212,9 @@ class IncrementalChange(Change):
     def loaded_rows(self, state: TableState, scope: Scope) -> LoadedRows:
         """Return the rows that were there when the newest window was read."""
         assert isinstance(state, IncrementalState)
-        upto = max((window.upto for window in state.in_ledger.values() if window.upto is not None), default=None)
+        # When the ledger is lost, the lake tells how far the table was read.
+        windows = (state.in_ledger or state.in_lake).values()
+        upto = max((window.upto for window in windows if window.upto is not None), default=None)
         newest = max(((name, state.ledger[name]) for name in state.in_ledger or state.ledger), default=(None, None))[1]
         later = None
         if upto is not None and state.newest is not None and state.newest > upto:

@@ -240,16 +240,23 @@ class _Planner:
 
     def _to_load(self) -> list[tuple[Value, LakeEntry, str]]:
         """Return lake entries that the target lacks, in the order in which they were read; all of them when it lost
-        rows."""
+        rows. A row may be in several windows: those that were read later have the last word, so they follow again."""
         if self.request.reload_all or self.request.reload or self._columns_changed:
             return []
         usable = [(batch, file) for batch, file in sorted(self.state.lake.items()) if not file.broken]
+        if self.all_rows:
+            usable = usable[-1:]
         if self._lost and self.all_rows:
-            return [(batch, file, self._lost) for batch, file in usable[-1:]]
+            return [(batch, file, self._lost) for batch, file in usable]
         if self._lost:
             return [] if self._dropped else [(batch, file, self._lost) for batch, file in usable]
         known = {batch for batch, entry in self.state.ledger.items() if entry.is_active}
-        return [(batch, file, "in the lake, not in the target") for batch, file in usable if batch not in known]
+        first = min((batch for batch, _ in usable if batch not in known), default=None)
+        return [
+            (batch, file, "an earlier one came later" if batch in known else "in the lake, not in the target")
+            for batch, file in usable
+            if first is not None and batch >= first
+        ]
 
     @cached_property
     def _lost(self) -> str:

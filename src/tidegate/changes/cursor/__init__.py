@@ -221,7 +221,8 @@ class CursorChange(Change):
 
     def loaded_rows(self, state: TableState, scope: Scope) -> LoadedRows:
         assert isinstance(state, CursorState)
-        upto = watermark_of(state.in_ledger.values(), scope.floor)
+        # When the ledger is lost, the lake tells how far the table was read.
+        upto = watermark_of((state.in_ledger or state.in_lake).values(), scope.floor)
         later = cursors.is_greater(self.cursor, upto) if self.cursor is not None and upto is not None else None
         return LoadedRows(
             inside=self.table.from_source(self._source_rows(scope.floor, upto, whole_scope=True)),
