@@ -260,6 +260,15 @@ class Tidegate:
         wanted = [None if one is None else self._version(table, versions, one).id for one in (as_of, since)]
         return lake.dataframe_at(self._engine.session(), lake_table, wanted[0], wanted[1])
 
+    def lake_changes(self, table: str, since: object, until: object = None) -> DataFrame:
+        """Return what changed in a table of the lake between two times or versions, the second now by default: rows
+        with `insert` or `delete` in the column `_change`. A row that changed is there with both."""
+        lake, lake_table = self._pipeline.lake, self._resolved(table).lake_table
+        versions = lake.history(lake_table)
+        first = self._version(table, versions, since)
+        last = versions[-1] if until is None else self._version(table, versions, until)
+        return lake.changes_between(self._engine.session(), lake_table, first.id, last.id)
+
     @property
     def lake(self) -> Lake:
         """Return the lake of the project."""

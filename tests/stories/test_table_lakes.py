@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -219,11 +220,17 @@ def test_killed_run_resumes(shops: Shops, tmp_path: Path, name: str, source: str
 @pytest.mark.spark
 @pytest.mark.parametrize("name", ["iceberg", pytest.param("delta", marks=pytest.mark.thorough)])
 def test_spark_tasks_write_and_read_the_lake(shops: Shops, spark: SparkSession, name: str):
-    """Spark tasks write the files of the table. Its rows are also a DataFrame."""
+    """Spark tasks write the files of the table. Its rows are a DataFrame, and so is what changed between states."""
     shop = shops(name, "postgresql", "postgresql", spark)
     shop.run()
+    first = shop.tidegate().lake_history("currencies")[-1]
     shop.live()
     shop.run()
 
     shop.assert_in_step()
     shop.assert_readers_agree()
+    changes = shop.tidegate().lake_changes("currencies", first.id).collect()
+    assert {(row["code"], row["rate"], row["_change"]) for row in changes} == {
+        ("EUR", Decimal(1), "delete"),
+        ("EUR", Decimal(2), "insert"),
+    }

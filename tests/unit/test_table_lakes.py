@@ -549,6 +549,28 @@ def test_clean_leaves_what_is_young_or_at_work(lake: TableLake):
     assert ids_outside(lake, ORDERS) == [2, 5]
 
 
+def test_table_of_a_path_catalog_is_read_and_adopted(tmp_path: Path):
+    """A table that a folder alone names is read as it is, is written only after it was adopted, and then goes on."""
+    lake = plugins.lake("iceberg").at(tmp_path / "lake")
+    made = lake.opened(TableName("", "codes"))
+    made.append(pa.table({"id": [1, 2]}))
+    (tmp_path / "lake" / "catalog.db").unlink()
+
+    table = plugins.lake("iceberg").at(tmp_path / "lake").opened(TableName("", "codes"))
+    assert table.exists and len(table.versions()) == 1
+    assert pa.Table.from_batches(table.rows()).to_pydict() == {"id": [1, 2]}
+    with pytest.raises(LakeError, match="belongs to a path catalog"):
+        table.append(pa.table({"id": [3]}))
+
+    table.adopt()
+    table.append(pa.table({"id": [3]}))
+    assert sorted(pa.Table.from_batches(table.rows())["id"].to_pylist()) == [1, 2, 3]
+    with pytest.raises(LakeError, match="in the catalog already"):
+        table.adopt()
+    with pytest.raises(LakeError, match="no metadata/version-hint"):
+        lake.opened(TableName("", "nothing")).adopt()
+
+
 def test_value_is_replaced_after_somebody_merged_the_files(tmp_path: Path):
     """Delta merges files of several values into one. A value that comes again is there once, beside all the others."""
     from deltalake import DeltaTable

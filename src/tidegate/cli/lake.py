@@ -1,4 +1,4 @@
-"""The commands `lake history`, `lake doctor`, `lake clean` and `export`."""
+"""The commands `lake history`, `lake doctor`, `lake clean`, `lake adopt` and `export`."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from tidegate.cli.options import (
     tables_argument,
     yes_option,
 )
+from tidegate.model.names import TableName
 
 if TYPE_CHECKING:
     from tidegate.cli.output import Output
@@ -97,6 +98,22 @@ def clean(tables: tuple[str, ...], config: Path, keep_days: float, dry_run: bool
         for table, one in found.items()
     ]
     output.facts({"dry_run": dry_run, "tables": {table: asdict(one) for table, one in found.items()}}, "\n".join(lines))
+    return 0
+
+
+@lake.command()
+@click.argument("table")
+@config_option
+@command_options
+def adopt(table: str, config: Path, output: Output) -> int:
+    """Take over an Iceberg table of a path catalog: name it in the catalog of the lake.
+
+    From then on nobody else may write it by its path: both would go on from the same state.
+
+    Example: tidegate lake adopt sales.orders
+    """
+    place = open_project(config, output).lake.opened(TableName.parse(table)).adopt()
+    output.facts({"table": table, "metadata": place}, f"{table}: adopted from {place}")
     return 0
 
 

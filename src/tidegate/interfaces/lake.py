@@ -224,6 +224,10 @@ class Lake(ABC):
         """Return the rows of a state in the history, else of the current one; with `after`, those that came since."""
         raise self.without_history()
 
+    def changes_between(self, spark: SparkSession, table: LakeTable, after: str, version: str) -> DataFrame:
+        """Return the rows that came and those that left between two states, told apart by the column `_change`."""
+        raise self.without_history()
+
     def history(self, table: LakeTable) -> list[LakeVersion]:
         """Return the states of a table, oldest first."""
         raise self.without_history()

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tidegate.errors import Unsupported
 from tidegate.model.lake_versions import LakeVersion
 
 if TYPE_CHECKING:
@@ -50,6 +51,10 @@ class OpenTable(ABC):
     @abstractmethod
     def append(self, rows: pa.Table) -> LakeVersion:
         """Add rows in one commit, which makes a new state. Makes the table where there is none."""
+
+    def adopt(self) -> str:
+        """Name a table that lies in the lake without being in its catalog, and return where. Raises LakeError."""
+        raise Unsupported("This format has no catalog: a table is known by its folder.", "Nothing was changed.", "")
 
     @abstractmethod
     def properties(self) -> dict[str, str]: ...

@@ -288,13 +288,24 @@ class TableLake(Lake):
         if not self.commits(table):
             raise LakeError(f"The lake {self.place} holds nothing of {table.name}.", "", "Run `tidegate run` first.")
         before = set(self.files_at(table, after)) if after is not None else set()
-        files = [file for file in self.files_at(table, version) if file not in before]
+        return self._frame(spark, table, [file for file in self.files_at(table, version) if file not in before])
+
+    def _frame(self, spark: SparkSession, table: LakeTable, files: Sequence[str]) -> DataFrame:
         schema = self.spark_schema(table)
         if not files:
             return spark.createDataFrame([], schema)
         if self.storage.spark_reads:
             return spark.read.schema(schema).parquet(*map(self.storage.full_path, files))
         return read_in_tasks(spark, self.storage, files, schema)
+
+    def changes_between(self, spark: SparkSession, table: LakeTable, after: str, version: str) -> DataFrame:
+        from pyspark.sql import functions
+
+        # Files that both states have hold nothing that changed.
+        before, now = set(self.files_at(table, after)), set(self.files_at(table, version))
+        left, came = (self._frame(spark, table, sorted(files)) for files in (before - now, now - before))
+        inserted = came.exceptAll(left).withColumn("_change", functions.lit("insert"))
+        return inserted.unionAll(left.exceptAll(came).withColumn("_change", functions.lit("delete")))
 
     def batches(self, path: str, batch: BatchSize, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a file as they were extracted, within both bounds."""

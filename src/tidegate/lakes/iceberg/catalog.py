@@ -161,6 +161,29 @@ class Catalog:
                 f"Restore {location}, or move the table away in the catalog: then everything is extracted anew.",
             ) from None
 
+    def path_location(self, names: tuple[str, str]) -> str | None:
+        """Return the metadata file that a table of a path (Hadoop) catalog names in its folder; None without one."""
+        folder = f"{names[0]}/{names[1]}/metadata"
+        number = self.storage.read_text(f"{folder}/version-hint.text").strip()
+        name = f"v{number}.metadata.json"
+        there = number.isdigit() and name in self.storage.names(folder)
+        return f"{self.place_of(names)}/metadata/{name}" if there else None
+
+    def path_metadata(self, names: tuple[str, str]) -> dict[str, Any] | None:
+        location = self.path_location(names)
+        return None if location is None else _parsed(self.storage, location)
+
+    def adopt(self, names: tuple[str, str]) -> str:
+        """Register a table of a path catalog under its name. Raises LakeError where there is none to adopt."""
+        location = self.path_location(names)
+        if location is None or self.location(names) is not None:
+            why = "is in the catalog already" if location is not None else "has no metadata/version-hint.text"
+            raise LakeError(f"The table {'.'.join(names)} {why}.", "Nothing was changed.", "Check the name.")
+        with self.opened() as catalog:
+            catalog.create_namespace_if_not_exists((names[0],))
+            catalog.register_table(names, location)
+        return location
+
     def _unusable(self, problem: Exception) -> LakeError:
         place = self._file or f"of the warehouse {self.storage.place}"
         return LakeError(
@@ -188,6 +211,11 @@ class Catalog:
         finally:
             catalog.close()
 
+    @property
+    def files(self) -> dict[str, str]:
+        """Return the properties with which pyiceberg opens files of the warehouse."""
+        return iceberg_settings(self.storage) if isinstance(self.storage, Bucket) else {}
+
     def _client(self) -> dict[str, str]:
         """Return the properties with which pyiceberg opens the catalog and its files."""
         properties = {"type": "rest" if self._uri.startswith(_REST) else "sql", **dict(self.settings)}
@@ -201,7 +229,7 @@ class Catalog:
             self.storage.root.mkdir(parents=True, exist_ok=True)
             return {"warehouse": as_location(self.storage.root), **properties}
         if isinstance(self.storage, Bucket):
-            return {"warehouse": self.storage.url, **iceberg_settings(self.storage), **properties}
+            return {"warehouse": self.storage.url, **self.files, **properties}
         return properties
 
     def ensure(self, names: tuple[str, str], fitted: Fitted, column: str | None, facts: Mapping[str, str]) -> None:

@@ -32,10 +32,14 @@ class IcebergTable(OpenTable):
 
     @property
     def exists(self) -> bool:
-        return self.catalog.location(self.names) is not None
+        return self._known() is not None
+
+    def _known(self) -> dict[str, Any] | None:
+        """Return the metadata that the catalog names; for a table that it does not know, that of its folder."""
+        return self.catalog.metadata(self.names) or self.catalog.path_metadata(self.names)
 
     def versions(self) -> list[LakeVersion]:
-        metadata = self.catalog.metadata(self.names)
+        metadata = self._known()
         return history_of(commits_of(metadata)) if metadata is not None else []
 
     def next_version(self) -> int:
@@ -44,7 +48,7 @@ class IcebergTable(OpenTable):
         return int(number) + 2 if number.isdigit() else 1
 
     def metadata(self) -> dict[str, Any]:
-        metadata = self.catalog.metadata(self.names)
+        metadata = self._known()
         if metadata is None:
             raise LakeError(
                 f"The warehouse {self.catalog.storage.place} has no table {'.'.join(self.names)}.",
@@ -64,7 +68,7 @@ class IcebergTable(OpenTable):
 
         self.metadata()
         selected = tuple(columns) if columns is not None else ("*",)
-        with self._opened() as table:
+        with self._read() as table:
             if table.metadata.current_snapshot_id is None:
                 return
             if version is not None:
@@ -116,6 +120,7 @@ class IcebergTable(OpenTable):
     def create(self, schema: pa.Schema) -> None:
         import pyarrow as pa
 
+        self._require_own()
         resting = pa.schema([pa.field(field.name, resting_type(field)) for field in schema])
         location = self.catalog.place_of(self.names)
         with self.catalog.opened() as catalog:
@@ -145,11 +150,36 @@ class IcebergTable(OpenTable):
     def properties(self) -> dict[str, str]:
         return dict(self.metadata().get("properties", {}))
 
+    def adopt(self) -> str:
+        place = self.catalog.adopt(self.names)
+        self.mirror(self.names)
+        return place
+
     def set_properties(self, values: Mapping[str, str]) -> None:
         self.metadata()
+        self._require_own()
         with self._opened() as table, table.transaction() as transaction:
             transaction.set_properties(dict(values))
         self.mirror(self.names)
+
+    @contextlib.contextmanager
+    def _read(self) -> Iterator[Table]:
+        """Open the table for reading: by the catalog, or by its folder."""
+        if self.catalog.location(self.names) is not None:
+            with self._opened() as table:
+                yield table
+            return
+        from pyiceberg.table import StaticTable
+
+        yield StaticTable.from_metadata(self.catalog.path_location(self.names) or "", self.catalog.files)
+
+    def _require_own(self) -> None:
+        if self.catalog.location(self.names) is None and self.catalog.path_location(self.names) is not None:
+            raise LakeError(
+                f"The table {'.'.join(self.names)} belongs to a path catalog, which cannot be written safely.",
+                "Nothing was committed.",
+                f"Take it over with `tidegate lake adopt {'.'.join(self.names)}`; from then on write it here alone.",
+            )
 
     @contextlib.contextmanager
     def _opened(self) -> Iterator[Table]:
