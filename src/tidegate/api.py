@@ -142,8 +142,11 @@ class Tidegate:
         self.boundary = Boundary()
         self._not_sent: list[str] = []
         self._listener = listener or Listener()
-        lake = _lake(project)
-        self._known = Pipeline(project, plugins.database(project.source), plugins.database(project.target), lake)
+        lake, target = _lake(project), plugins.database(project.target)
+        if target.capabilities.bulk_from_files:
+            lake = lake.for_servers()
+            target = target.loading_from(lake.store)
+        self._known = Pipeline(project, plugins.database(project.source), target, lake)
         where, engine = project.spark, project.engine
         place = Place(where.master, where.remote, where.options, engine.warm, engine.idle)
         self._engine = engine_of(engine.name, place, spark)
@@ -408,7 +411,11 @@ class Tidegate:
         writes = target.grants_to_write(list(written), {name for name, updates in written.items() if updates})
         return {
             "source": [*map(source.render, reads), *_besides(source, writes=False)],
-            "target": [*map(target.render, writes), *_besides(target, writes=True)],
+            "target": [
+                *map(target.render, writes),
+                *_besides(target, writes=True),
+                *(f"-- {note}" for note in target.notes_on_rights()),
+            ],
         }
 
     def create_schema(self) -> list[str]:

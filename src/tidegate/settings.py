@@ -223,6 +223,10 @@ class TableSettings(Settings):
     columns: Mapping[str, ColumnSettings] = {}
     """Settings of single columns, by their names in the source: `{amount: text, price: "decimal(19,4)", secret: false,
     cust: {name: customer}}`."""
+    distribution: Text | None = None
+    """How a new target table of Redshift lies on its nodes: `auto`, `even`, `all`, or the column of the DISTKEY."""
+    sort_keys: Names | None = None
+    """The SORTKEY of a new target table of Redshift, instead of the column that it is looked for by."""
     batch_rows: Count = BATCH_ROWS
     """Rows of one Arrow batch, at most."""
     batch_bytes: Size = BATCH_BYTES

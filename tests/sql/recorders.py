@@ -15,12 +15,15 @@ from typing import Any, ClassVar
 import mssql_python
 import psycopg
 import pyarrow as pa
+import pyarrow.parquet as pq_files
 import pytest
 from psycopg import pq
 
 from tidegate.databases.mysql import Mysql
 from tidegate.databases.mysql import session as mysql_session
 from tidegate.databases.postgresql import Postgresql
+from tidegate.databases.redshift import Redshift
+from tidegate.databases.redshift import session as redshift_session
 from tidegate.databases.sqlserver import SqlServer
 from tidegate.databases.sqlserver import session as sqlserver_session
 from tidegate.databases.sqlserver import stage as sqlserver_stage
@@ -239,6 +242,96 @@ class SqlServerRecorder(Recorder):
         self._copied = [table_of_rows.num_rows, *values]
 
 
+class RedshiftRecorder(Recorder):
+    """Replaces libpq's connection, and the bucket."""
+
+    database = Redshift(Connection("redshift", "nowhere", 5439, "none", options=(("iam_role", "arn:role"),)))
+    answers: ClassVar[Mapping[str, Rows]] = {"SYSDATE": NOW, "CURRENT_NAMESPACE": IDENTITY}
+    asks_for_lock = 'LOCK TABLE "tidegate"."lock_'
+    status = pq.ConnStatus.OK
+    transaction_status = pq.TransactionStatus.IDLE
+    error_message = b"refused"
+    _rows = 1
+
+    def __init__(self, *, lock_is_free: bool = True, **rest: Any):
+        super().__init__(**rest)
+        self._is_free = lock_is_free
+        self._files: dict[str, pa.BufferOutputStream] = {}
+        self._answers[self.asks_for_lock] = []
+
+    def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(redshift_session, "pq", SimpleNamespace(**{**vars(pq), "PGconn": self}))
+        monkeypatch.setattr(self.database, "store", self)
+        monkeypatch.setattr(uuid, "uuid4", lambda: SimpleNamespace(hex="1"))
+
+    def connect_start(self, text: bytes) -> RedshiftRecorder:
+        return self
+
+    def connect_poll(self) -> pq.PollingStatus:
+        return pq.PollingStatus.OK
+
+    def is_busy(self) -> bool:
+        return False
+
+    def send_query(self, text: bytes) -> None:
+        self._answered = [self._answer(text)]
+
+    def get_result(self) -> SimpleNamespace | None:
+        return self._answered.pop() if self._answered else None
+
+    def _answer(self, text: bytes) -> SimpleNamespace:
+        rows = self.note(text.decode())
+        if self.asks_for_lock in text.decode() and not self._is_free:
+            return SimpleNamespace(status=pq.ExecStatus.FATAL_ERROR, error_field=lambda field: b"57014")
+        if b'SELECT count(*) FROM "tidegate_copy' in text:
+            rows = [(self._rows,)]
+        texts = [[None if value is None else _text(value) for value in row] for row in rows]
+        kinds = {int: 23, bool: 16}
+        return SimpleNamespace(
+            status=pq.ExecStatus.TUPLES_OK,
+            nfields=len(rows[0]) if rows else 0,
+            ntuples=len(rows),
+            ftype=lambda number: kinds.get(type(rows[0][number]), 25),
+            get_value=lambda row, number: texts[row][number],
+            command_tuples=2,
+            command_status=text,
+        )
+
+    def set_single_row_mode(self) -> None:
+        """Nothing is answered."""
+
+    def finish(self) -> None:
+        """Nothing is open."""
+
+    # The bucket
+
+    def output(self, path: str) -> pa.BufferOutputStream:
+        self._files[path] = pa.BufferOutputStream()
+        return self._files[path]
+
+    def flush(self, path: str) -> int:
+        table = pq_files.read_table(pa.BufferReader(self._files[path].getvalue()))
+        self._rows = table.num_rows
+        self.sent.append(f"-- a file {path}:")
+        self.sent += [f"-- {row}" for row in table.to_pylist()]
+        return 1
+
+    def write_text(self, path: str, text: str) -> None:
+        self.sent.append(f"-- a file {path}:")
+        self.sent += [f"-- {line}" for line in text.splitlines()]
+
+    def delete_folder(self, folder: str) -> None:
+        """The files stay nowhere."""
+
+    def full_path(self, path: str) -> str:
+        return f"s3://bucket/{path}"
+
+
+def _text(value: object) -> bytes:
+    return (b"t" if value else b"f") if isinstance(value, bool) else str(value).encode()
+
+
 RECORDERS: dict[str, type[Recorder]] = {
-    recorder.database.kind: recorder for recorder in (PostgresqlRecorder, MysqlRecorder, SqlServerRecorder)
+    recorder.database.kind: recorder
+    for recorder in (PostgresqlRecorder, MysqlRecorder, SqlServerRecorder, RedshiftRecorder)
 }

@@ -18,6 +18,7 @@ import pytest
 from sql import native_statements
 from sql.feed_statements import POSTGRESQL_FEEDS, SHARED_FEEDS
 from sql.recorders import RECORDERS
+from sql.redshift_statements import REDSHIFT
 from sql.snapshot_statements import SNAPSHOT_ARCHIVES, SNAPSHOT_PROCEDURES, SNAPSHOTS
 from sql.sqlserver_statements import SQLSERVER
 from sql.statements import MYSQL, POSTGRESQL, SHARED, Statement
@@ -30,6 +31,7 @@ OWN = {
     "postgresql": {**POSTGRESQL, **SNAPSHOT_ARCHIVES, **POSTGRESQL_FEEDS},
     "mysql": MYSQL,
     "sqlserver": {**SQLSERVER, **SNAPSHOT_PROCEDURES},
+    "redshift": REDSHIFT,
 }
 NATIVE = {
     "postgresql": native_statements.POSTGRESQL,

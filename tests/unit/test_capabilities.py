@@ -11,6 +11,7 @@ from kit.filebase import Filebase
 from tidegate import databases
 from tidegate.databases.mysql import Mysql
 from tidegate.databases.postgresql import Postgresql
+from tidegate.databases.redshift import Redshift
 from tidegate.databases.sqlserver import SqlServer
 from tidegate.errors import Unsupported
 from tidegate.interfaces import Capabilities, Database
@@ -18,24 +19,24 @@ from tidegate.interfaces.database import CAPABILITY_NAMES
 from tidegate.model.connection import Connection
 from tidegate.plugins import database
 
-KINDS: list[type[Database]] = [Postgresql, Mysql, SqlServer, Filebase]
+KINDS: list[type[Database]] = [Postgresql, Mysql, SqlServer, Redshift, Filebase]
 FIELDS = [field.name for field in fields(Capabilities)]
 
 # fmt: off
-TRUTHS = {  #                  PostgreSQL MySQL  SQL Server filebase
-    "transactional_ddl":        (True,  False, True,  True),
-    "enforced_keys":            (True,  True,  True,  True),
-    "session_locks":            (True,  True,  True,  True),
-    "streams_into_transaction": (True,  True,  False, True),
-    "exported_snapshots":       (True,  False, False, False),
-    "read_only_sessions":       (True,  True,  False, True),
-    "native_partitions":        (True,  True,  True,  False),
-    "row_versions":             (False, False, True,  False),
-    "bulk_from_files":          (False, False, False, False),
-    "schemas_are_databases":    (False, True,  False, False),
-    "updates_identity":         (True,  True,  False, True),
-    "surrogate_keys":           (True,  True,  True,  False),
-    "alters_columns":           (True,  True,  True,  False),
+TRUTHS = {  #                  PostgreSQL MySQL  SQL Server Redshift filebase
+    "transactional_ddl":        (True,  False, True,  False, True),
+    "enforced_keys":            (True,  True,  True,  False, True),
+    "session_locks":            (True,  True,  True,  True,  True),
+    "streams_into_transaction": (True,  True,  False, False, True),
+    "exported_snapshots":       (True,  False, False, False, False),
+    "read_only_sessions":       (True,  True,  False, False, True),
+    "native_partitions":        (True,  True,  True,  False, False),
+    "row_versions":             (False, False, True,  False, False),
+    "bulk_from_files":          (False, False, False, True,  False),
+    "schemas_are_databases":    (False, True,  False, False, False),
+    "updates_identity":         (True,  True,  False, False, True),
+    "surrogate_keys":           (True,  True,  True,  True,  False),
+    "alters_columns":           (True,  True,  True,  True,  False),
 }
 # fmt: on
 
@@ -55,7 +56,7 @@ def test_every_database_folder_declares_capabilities():
     kinds = [module.name for module in iter_modules(databases.__path__) if not module.name.startswith("_")]
     found = {kind: vars(type(database(Connection(kind, "nowhere", 1, "none"))))["capabilities"] for kind in kinds}
     assert [kind for kind, declared in found.items() if not isinstance(declared, Capabilities)] == []
-    assert kinds == ["mysql", "postgresql", "sqlserver"]
+    assert kinds == ["mysql", "postgresql", "redshift", "sqlserver"]
 
 
 def test_every_capability_has_a_name_for_users():

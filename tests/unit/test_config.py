@@ -149,6 +149,8 @@ def test_a_short_table_has_every_default():
         "where": None,
         "batch_rows": 10_000,
         "batch_bytes": 16_777_216,
+        "distribution": None,
+        "sort_keys": None,
         "split_rows": 500_000,
         "lake_table": None,
     }
@@ -220,9 +222,10 @@ def test_an_unknown_key_names_the_nearest_right_one(refused):
         "tidegate.yml:7: `partiton_column` is not a setting of tables.daily_transactions.\n"
         "Nothing was read or written.\n"
         "Did you mean `partition_column`? Settings here: batch_bytes, batch_rows, changes, check, columns, "
-        "hold_back, initial_load_count, keys, kind, lake_table, load, look_back, max_apply_rows, on_target_change, "
-        "only_columns, partition_column, proof, ready_query, restatement, restatement_column, retain, source_table, "
-        "split_rows, target_table, values, where."
+        "distribution, hold_back, initial_load_count, keys, kind, lake_table, load, look_back, max_apply_rows, "
+        "on_target_change, "
+        "only_columns, partition_column, proof, ready_query, restatement, restatement_column, retain, sort_keys, "
+        "source_table, split_rows, target_table, values, where."
     )
 
 
@@ -494,7 +497,6 @@ def test_file_without_settings_names_the_line(refused, text, happened):
             lake("{format: hudi, path: x}"),
             "3: `lake.format` asks for `hudi`, which is not installed; installed: `",
         ),
-        (source("redshift://h/db"), "1: `source` is for Amazon Redshift, which is not available yet"),
     ],
 )  # fmt: skip
 def test_what_is_yet_to_come_is_refused_by_name(refused, text, happened):

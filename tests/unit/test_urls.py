@@ -314,8 +314,14 @@ def test_options_of_mysql_get_one_name_whatever_driver_they_were_written_for(tex
         ("host=h dbname=db port=http password=hunter2", ConfigError, "has a port that is not a number"),
         ("host=h dbname=db password='hunter2", ConfigError, "is not a connection that Tidegate can read"),
         ("host=h1,h2 dbname=db password=hunter2", Unsupported, "names several hosts"),
-        ("jdbc:redshift://h/db?password=hunter2", Unsupported, "is for Amazon Redshift, which is not available yet"),
-        ("redshift+psycopg2://u:hunter2@h/db", Unsupported, "is for Amazon Redshift"),
+        (
+            "jdbc:redshift://h/db?password=hunter2&Plugin_Name=okta",
+            Unsupported,
+            "asks for the JDBC option `Plugin_Name`",
+        ),
+        ("redshift://u:hunter2@h/db?options=-c", Unsupported, "asks for the option `options`"),
+        ("redshift://u:hunter2@h/db?iam=yes", ConfigError, "has `iam` with another value"),
+        ("jdbc:redshift:iam://cluster:us-west-2/db", ConfigError, "is not a connection that Tidegate can read"),
         (
             "mongodb://u:hunter2@h/db",
             ConfigError,
@@ -503,11 +509,27 @@ def test_pairs_with_words_of_mysql_are_refused_since_pairs_are_for_postgresql(te
     refused(text, Unsupported, happened, ALL_SHAPES)
 
 
-def test_what_is_yet_to_come_names_what_there_is():
-    with pytest.raises(Unsupported) as refusal:
-        parse_connection("redshift://h/db")
+ROLE = "arn:aws:iam::123456789012:role/load"
 
-    assert refusal.value.remedy == "Use PostgreSQL, MySQL, MariaDB or SQL Server."
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        (f"redshift://u:p@h:5439/db?iam_role={ROLE}", {"iam_role": ROLE}),
+        ("redshift+psycopg2://u:p@h/db?sslmode=verify-full", {"sslmode": "verify-full"}),
+        ("jdbc:redshift://h:5439/db?user=u&password=p", {}),
+        ("jdbc:redshift://h:5439/db;UID=u;PWD=p;ssl=true;TCPKeepAlive=TRUE", {"sslmode": "verify-ca"}),
+        (f"jdbc:redshift:iam://h/db;DbUser=u;PWD=p;iam_role={ROLE}", {"iam_role": ROLE, "iam": "true"}),
+        (
+            "jdbc:redshift:iam://h/db?DbUser=u&PWD=p&ClusterID=c&Region=r",
+            {"cluster": "c", "region": "r", "iam": "true"},
+        ),
+    ],
+)
+def test_urls_of_redshift_lead_to_one_connection(text, options):
+    expected = Connection("redshift", "h", 5439, "db", "u", "p", tuple(options.items()))
+    assert parse_connection(text) == expected
+    assert "p@" not in str(parse_connection(text))
 
 
 def test_libpq_keeps_its_own_names_that_look_like_those_of_mysql():
@@ -749,9 +771,8 @@ def test_one_server_has_several_names(scheme, one, other, same):
 
 @pytest.fixture
 def added(tmp_path, monkeypatch):
-    """Packages that add the databases `filebase` and `redshift`; nothing of them is imported to read a URL."""
+    """A package that adds the database `filebase`; nothing of it is imported to read a URL."""
     install_database(tmp_path, "filebase", "no_such_module:Filebase")
-    install_database(tmp_path, "redshift", "no_such_module:Redshift")
     monkeypatch.syspath_prepend(tmp_path)
 
 
@@ -769,7 +790,6 @@ def added(tmp_path, monkeypatch):
             "filebase:///db?mode=a/b&Other=%26+c",
             Connection("filebase", "localhost", 0, "db", options=(("mode", "a/b"), ("Other", "&+c"))),
         ),
-        ("redshift://h/db", Connection("redshift", "h", 0, "db")),
     ],
 )
 def test_the_url_of_a_database_that_a_package_adds_is_taken_as_it_is(text, expected):

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tidegate.interfaces.archive import ArchiveSql, Migration
     from tidegate.interfaces.feed import Feed
     from tidegate.interfaces.native_partitions import NativePartitions
+    from tidegate.interfaces.stored_files import ObjectStore, StoredFile
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,6 +119,8 @@ class Database(ABC):
     label: ClassVar[str]
     capabilities: ClassVar[Capabilities]
     dialect: ClassVar[Dialect]
+    folds_names: ClassVar[bool] = False
+    """Names have one case only, whatever case a statement writes: the catalog shows `id` for `"ID"`."""
     statement_end: ClassVar[str] = ";"
     """What ends a statement in a script for the server's own command line."""
 
@@ -130,6 +133,12 @@ class Database(ABC):
 
         None for a connection of another database, or one that does not tell its password."""
         return None
+
+    def loading_from(self, store: ObjectStore | None) -> Database:
+        """Return the database with the place of files that its server loads. Needs `bulk_from_files`.
+
+        None where the lake is in no object storage: raises Unsupported."""
+        return self
 
     def require(self, capability: str, *, for_: str, instead: str = "") -> None:
         """Raise Unsupported unless the database has this capability. Call it before any work starts.
@@ -218,6 +227,14 @@ class Database(ABC):
         Asked before DDL, which would cut or refuse them."""
         return {}
 
+    def refused_types(self, columns: Sequence[Column]) -> dict[str, str]:
+        """Return the columns of a source whose values no type takes here, each with the reason. Asked before DDL."""
+        return {}
+
+    def cautions(self, columns: Sequence[Column]) -> tuple[str, ...]:
+        """Return what people should know of the types of these columns of a source: values that could not be stored."""
+        return ()
+
     @abstractmethod
     def create_table(self, name: TableName, columns: Sequence[Column], key: Sequence[str], index_on: str) -> list[Sql]:
         """Return the DDL of a table of declared columns. No index if `index_on` is empty."""
@@ -256,6 +273,20 @@ class Database(ABC):
     def add_surrogate(self, table: TableName, name: str) -> Sql:
         """Return the DDL that adds a column in which the server numbers the rows. Needs `surrogate_keys`."""
         raise Unsupported(f"{self.label} has no {CAPABILITY_NAMES['surrogate_keys']}.")
+
+    def numbered(self, statements: Sequence[str], table: TableName, name: str) -> tuple[str, ...]:
+        """Return the DDL of a new table with a column in which the server numbers the rows. Needs `surrogate_keys`."""
+        return (*statements, self.render(self.add_surrogate(table, name)))
+
+    def laid_out(
+        self, statements: Sequence[str], table: TableName, distribution: str, sort_keys: Sequence[str]
+    ) -> tuple[str, ...]:
+        """Return the DDL of a new table with its distribution over the servers and its sort keys."""
+        raise Unsupported(
+            f"{self.label} has no distribution and no sort keys.",
+            "Nothing was written.",
+            "Leave out `distribution` and `sort_keys`.",
+        )
 
     @abstractmethod
     def stage_name(self) -> TableName:
@@ -297,6 +328,10 @@ class Database(ABC):
         The tables, and Tidegate's own, need not exist yet. Rows of `updated` tables are changed in place; rows of the
         others are only deleted and inserted."""
         return []
+
+    def notes_on_rights(self) -> tuple[str, ...]:
+        """Return what a load needs besides rights in the database, for people to read."""
+        return ()
 
     def optional_grants(self, *, writes: bool) -> dict[str, Sql]:
         """Return grants that a login can do without, by what each is good for."""
@@ -468,12 +503,18 @@ class Session(ABC):
 
     @contextmanager
     def bulk_insert(
-        self, table: TableName, columns: Sequence[Column], batches: Callable[[], Iterator[pa.RecordBatch]]
+        self,
+        table: TableName,
+        columns: Sequence[Column],
+        batches: Callable[[], Iterator[pa.RecordBatch]],
+        files: Callable[[], Sequence[StoredFile]] | None = None,
     ) -> Iterator[Callable[[], int]]:
         """Prepare a bulk load before a transaction; yield the function that writes the rows inside of it.
 
         The function is called once or never, and returns the number of rows. Here it streams them. A database without
-        `streams_into_transaction` brings the rows to a staging table first, so that the transaction is short."""
+        `streams_into_transaction` brings the rows to a staging table first, so that the transaction is short. `files`
+        returns files in object storage that hold exactly these rows, for servers that load files (`bulk_from_files`).
+        """
         yield lambda: self.write(table, columns, batches())
 
     @contextmanager

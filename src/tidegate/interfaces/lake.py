@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, ClassVar
 from tidegate.errors import Unsupported
 from tidegate.interfaces.database import BatchSize
 from tidegate.interfaces.open_table import OpenTable
+from tidegate.interfaces.stored_files import ObjectStore, StoredFile
 from tidegate.model.lake_versions import LakeCleaning, LakeHealth, LakeVersion
 from tidegate.model.names import TableName
 from tidegate.model.scope import Scope
@@ -149,6 +150,19 @@ class Lake(ABC):
             "Nothing was opened.",
             "Use `format: iceberg`, or leave out `catalog`.",
         )
+
+    @property
+    def store(self) -> ObjectStore | None:
+        """Return the place of the lake in object storage, where a server can load files; None for a folder."""
+        return None
+
+    def for_servers(self) -> Lake:
+        """Return the lake with files that database servers can load: in encodings that every reader knows."""
+        return self
+
+    def stored_files(self, table: LakeTable, entry_id: str) -> list[StoredFile]:
+        """Return the files with exactly the rows of an entry, where a server can load them; none otherwise."""
+        return []
 
     def notes(self) -> tuple[str, ...]:
         """Return what people should know about the place before a run."""

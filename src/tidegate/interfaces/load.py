@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, TypeVar
 from tidegate.errors import Locked, ProofFailed, Unsupported
 from tidegate.interfaces.change import Change, ChangeColumns, LoadNeeds
 from tidegate.interfaces.database import ReadRequest, Session
+from tidegate.interfaces.stored_files import StoredFile
 from tidegate.model.columns import Column, TableSchema
 from tidegate.model.names import TableName
 from tidegate.model.plan import Load as LoadStep
@@ -153,6 +154,8 @@ class Incoming:
     task: Any
     ledger: LedgerView
     batches: Batches
+    files: Callable[[], list[StoredFile]] | None = None
+    """Returns the files of the lake entry in object storage, where they hold exactly the columns that are written."""
     keys: Batches | None = None
     """The keys that the source had when the rows were read, where the lake keeps them."""
     extracted: Callable[[Sequence[str]], Iterator[pa.RecordBatch]] | None = None

@@ -18,13 +18,18 @@ FORMAT = 2
 _ROW_GROUP_ROWS = 256 * 1024
 _ROW_GROUP_BYTES = 64 * 1024 * 1024
 _DIGITS_OF_AN_INTEGER = 18
+_PLAIN_COMPRESSION = "snappy"
+_PLAIN_ENCODINGS = {"PLAIN", "RLE", "BIT_PACKED", "PLAIN_DICTIONARY", "RLE_DICTIONARY"}
 
 
 class FileWriter:
-    """Writes batches into one Parquet file, in row groups of a sensible size."""
+    """Writes batches into one Parquet file, in row groups of a sensible size.
 
-    def __init__(self, storage: Storage, path: str, schema: pa.Schema) -> None:
-        self.path, self._storage, self._schema = path, storage, schema
+    `plain` files have only what every reader of Parquet knows, also those inside of database servers: Snappy, and
+    dictionaries or plain values."""
+
+    def __init__(self, storage: Storage, path: str, schema: pa.Schema, *, plain: bool = False) -> None:
+        self.path, self._storage, self._schema, self._plain = path, storage, schema, plain
         self._pending: list[pa.RecordBatch] = []
         self._rows = self._bytes = 0
         self._output: pa.NativeFile | None = None
@@ -47,12 +52,12 @@ class FileWriter:
             self._writer = pq.ParquetWriter(
                 self._output,
                 self._schema,
-                compression="zstd",
-                compression_level=1,
+                compression=_PLAIN_COMPRESSION if self._plain else "zstd",
+                compression_level=None if self._plain else 1,
                 store_decimal_as_integer=True,
                 write_page_checksum=True,
                 use_dictionary=repetitive or False,
-                column_encoding=_by_differences(self._schema, repetitive) or None,
+                column_encoding=None if self._plain else _by_differences(self._schema, repetitive) or None,
             )
         if self._rows:
             table = pa.Table.from_batches(self._pending, self._schema)
@@ -110,6 +115,20 @@ def _is_stored_as_integer(kind: pa.DataType) -> bool:
 def _is_one(name: str) -> bool:
     """Return whether pyarrow takes the name for one column: with a dot it would be a path into a struct."""
     return "." not in name
+
+
+def is_plain(storage: Storage, path: str) -> bool:
+    """Return whether a file has only encodings of `plain` files."""
+    import pyarrow.parquet as pq
+
+    with storage.input(path) as file:
+        metadata = pq.read_metadata(file)
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    chunks = [group.column(number) for group in groups for number in range(group.num_columns)]
+    return all(
+        chunk.compression.lower() == _PLAIN_COMPRESSION and _PLAIN_ENCODINGS.issuperset(chunk.encodings)
+        for chunk in chunks
+    )
 
 
 def read_footer(storage: Storage, path: str) -> dict[str, Any]:

@@ -33,7 +33,9 @@ def replace_rows(
     The rows of a window are those that match `task.request.rows`; all rows of the table where that is None."""
     with ExitStack() as stages:
         writes = [
-            stages.enter_context(session.bulk_insert(each.task.request.table, each.task.written_columns, each.batches))
+            stages.enter_context(
+                session.bulk_insert(each.task.request.table, each.task.written_columns, each.batches, each.files)
+            )
             for each in incoming
         ]
         own = [stages.enter_context(own_columns(session, each.task)) for each in incoming]

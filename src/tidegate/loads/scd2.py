@@ -27,7 +27,7 @@ from tidegate.model.values import ValueKind
 from tidegate.model.windows import ALL_VERSIONS
 from tidegate.settings import Columns, Count, ScalarText, Settings, Text, wrong
 from tidegate.sql.cursors import is_current
-from tidegate.tables.found import UNTOUCHED, Catalogs, FoundTable, named_column
+from tidegate.tables.found import UNTOUCHED, Catalogs, FoundTable, named_column, spelled_like
 
 DEFAULT_FLAG, DEFAULT_GENERATED_FLAG, DEFAULT_END = "IsLatest", "is_current", "end_date"
 
@@ -365,6 +365,9 @@ def _with_generated(
 ) -> TableSchema:
     """The source as if it had versions. A target that is there must have the columns for them: none is added."""
     target = catalogs.targets.get(settings.target_table.within(catalogs.target.database.default_schema))
+    if target is not None:
+        as_is = replace(source, columns=(*source.columns, *generated))
+        target = spelled_like(target, as_is, catalogs.target.database)
     missing = [] if target is None else [one.name for one in generated if target.exact_column(one.name) is None]
     taken = [one.name for one in generated if source.column(one.name) is not None]
     if missing or taken:
@@ -389,8 +392,8 @@ def _with_surrogate(settings: Any, table: FoundTable, catalogs: Catalogs) -> Fou
     if settings.surrogate_key is None or table.target is not None or change is None:
         return table
     database = catalogs.target.database
-    numbered = database.render(database.add_surrogate(table.target_name, settings.surrogate_key))
-    return replace(table, schema_change=replace(change, statements=(*change.statements, numbered)))
+    numbered = database.numbered(change.statements, table.target_name, settings.surrogate_key)
+    return replace(table, schema_change=replace(change, statements=numbered))
 
 
 def _require_copied(settings: Any, table: FoundTable, known: set[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -170,7 +171,9 @@ def _change_schemas(run: Run, control: Session, planned: Sequence[PlannedTable])
 
 
 def _execute(control: Session, step: ChangeSchema) -> int:
-    with control.transaction():
+    # Where DDL joins no transaction, each statement counts by itself: the next plan has those that are missing.
+    joins = control.database.capabilities.transactional_ddl
+    with control.transaction() if joins else nullcontext():
         for statement in step.statements:
             control.execute(raw(statement))
     return 0

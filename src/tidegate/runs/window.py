@@ -11,6 +11,7 @@ from tidegate.errors import LakeError, ValueProblem
 from tidegate.interfaces.database import ReadRequest, Session
 from tidegate.interfaces.lake import KEYS, Lake, LakeTable
 from tidegate.interfaces.load import Incoming, LoadTask
+from tidegate.interfaces.stored_files import StoredFile
 from tidegate.interfaces.worker import Progress
 from tidegate.model.columns import Column, fingerprint_of
 from tidegate.model.state import LakeEntry, LedgerEntry, types_when_extracted
@@ -77,6 +78,7 @@ class WindowLoad:
             task,
             WindowLedger(Ledger(session), task.table, task.window.text, boundary, self.key),
             partial(self._batches, task, progress),
+            files=partial(self._files, task),
             keys=partial(self.lake.read, self.table, self.entry_id, task.request.batch, None, KEYS)
             if self.reads_keys
             else None,
@@ -130,6 +132,12 @@ class WindowLoad:
             _require_no_refused_nulls(task.request, batch)
             progress.add(batch.num_rows)
             yield batch if batch.schema.names == written else batch.select(written)
+
+    def _files(self, task: LoadTask) -> list[StoredFile]:
+        """Return the files of the entry, where their columns are those that are written, in this order."""
+        entry = self.lake.entry(self.table, self.entry_id)
+        is_whole = entry.columns == tuple(column.name for column in task.written_columns)
+        return self.lake.stored_files(self.table, self.entry_id) if is_whole else []
 
     def cells(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         for batch in self.lake.read(self.table, self.entry_id, self.task.request.batch, names):

@@ -175,6 +175,10 @@ class Dialect:
     assigned = "{column} = s.{value}"
     delete_joined = "DELETE FROM {table} AS t USING {stage} AS s WHERE {on}"
     locked = "{table}{where} FOR UPDATE"
+    longest_text: int | None = None
+    """The most bytes that a text can have, where there is a bound that our own tables could meet."""
+    joins_by_alias = True
+    """Whether UPDATE and DELETE take the aliases `t` and `s`. Otherwise they name table and stage in full."""
 
     def name(self, part: str) -> str:
         return '"' + part.replace('"', '""') + '"'
@@ -304,11 +308,19 @@ def render(statement: Part, dialect: Dialect) -> str:
 
 def _joined(joined: StageJoin, dialect: Dialect) -> str:
     table, stage = render(joined.table, dialect), render(joined.stage, dialect)
-    on = " AND ".join(render(same, dialect) for same in joined.on)
+    conditions = joined.on if dialect.joins_by_alias else [_in_full(joined, same) for same in joined.on]
+    on = " AND ".join(render(same, dialect) for same in conditions)
     pairs = [(render(column, dialect), render(value, dialect)) for column, value in joined.assigned]
-    assigned = ", ".join(dialect.assigned.format(column=column, value=value) for column, value in pairs)
+    assigned = ", ".join(dialect.assigned.format(column=column, value=value, stage=stage) for column, value in pairs)
     template = dialect.update_joined if pairs else dialect.delete_joined
     return template.format(table=table, stage=stage, on=on, assigned=assigned)
+
+
+def _in_full(joined: StageJoin, same: SameValue) -> SameValue:
+    """Return a comparison with the names of table and stage in the places of their aliases."""
+    full = {"t": joined.table.parts, "s": joined.stage.parts}
+    left, right = (Name((*full[side.parts[0]], *side.parts[1:])) for side in (same.left, same.right))
+    return SameValue(left, right, same.type)
 
 
 def _render_hole(hole: Hole, dialect: Dialect) -> str:

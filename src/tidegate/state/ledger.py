@@ -15,7 +15,9 @@ table of a target is: from columns in words of no database.
 
 from __future__ import annotations
 
+import base64
 import json
+import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -29,6 +31,7 @@ from tidegate.model.tokens import Remembered, Token, ledger_from_version_1
 from tidegate.model.types import Type
 from tidegate.sql.text import Dialect, First, Literal, Name, sql
 
+_PACKED = "zlib:"
 VERSION = 2
 """Version 1 kept tokens as plain text. `upgrade` rewrites such rows in place; until then they are read as they are."""
 
@@ -318,7 +321,8 @@ class Ledger:
 
     def keep_report(self, run: str, report: dict[str, Any]) -> None:
         """Ordered by the server's clock: those of the machines that run us may jump."""
-        values = [Literal(run), Literal(self.session.now()), Literal(json.dumps(report))]
+        text = _fitting(json.dumps(report), self._dialect.longest_text)
+        values = [Literal(run), Literal(self.session.now()), Literal(text)]
         self.session.execute(
             sql("INSERT INTO {runs} (run, at, report) VALUES ({values})", runs=self._of("runs"), values=values)
         )
@@ -327,7 +331,7 @@ class Ledger:
         """Newest first."""
         ordered = sql("SELECT report FROM {runs} ORDER BY at DESC", runs=self._of("runs"))
         rows = self.session.query(sql("{first}", first=First(ordered, last)))
-        return [json.loads(str(row[0])) for row in rows]
+        return [json.loads(_unpacked(str(row[0]))) for row in rows]
 
     def forget_reports(self, keep: int) -> int:
         """Delete all but the newest; how many were deleted."""
@@ -337,6 +341,23 @@ class Ledger:
                 sql("DELETE FROM {runs} WHERE run = {run}", runs=self._of("runs"), run=Literal(str(run)))
             )
         return len(rows[keep:])
+
+
+def _fitting(report: str, longest: int | None) -> str:
+    """Return a report as text of at most so many bytes: packed where it is longer, without its parts where even that
+    is too long."""
+    if longest is None or len(report.encode()) <= longest:
+        return report
+    packed = _PACKED + base64.b64encode(zlib.compress(report.encode(), 9)).decode()
+    if len(packed) <= longest:
+        return packed
+    known = json.loads(report)
+    return json.dumps({name: value for name, value in known.items() if not isinstance(value, list | dict)})
+
+
+def _unpacked(text: str) -> str:
+    packed = text.removeprefix(_PACKED)
+    return text if packed == text else zlib.decompress(base64.b64decode(packed)).decode()
 
 
 def _stored(entry: LedgerEntry | Remembered) -> str:

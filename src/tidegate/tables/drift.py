@@ -14,6 +14,7 @@
 | columns stand in another order                 | go                                                          |
 | the source allows nulls, the target does not   | go, with a warning: a null would be refused                 |
 | a new name that the target cannot have         | stop: it would be cut or refused                            |
+| a type for which the target has none           | stop: values could not be stored                            |
 | the source hides a column's values             | stop: masks or ciphers would be copied                      |
 | deleting from the target cascades elsewhere    | stop: other tables' rows would go too                       |
 | the target table has no transactions           | stop: a load could end half done                            |
@@ -56,7 +57,9 @@ def compare(
     others that a target must have by itself; `deletes` says whether a load takes rows away."""
     _stop_at_unreadable_columns(table, source)
     _stop_at_refused_names(table, source, target, target_name, database)
+    _stop_at_refused_types(table, source, database)
     cautions = (
+        *map(Notice, database.cautions(source.columns)),
         *(Notice(caution, severity="warning") for caution in source.source_warnings),
         *map(Notice, source.source_notes),
     )
@@ -96,6 +99,17 @@ def _stop_at_refused_names(
             f"{table}: {database.label} cannot have such a name in the target ({'; '.join(refused)}).",
             "Nothing was written.",
             "Rename it in the source (a view will do), or choose another `target_table`.",
+        )
+
+
+def _stop_at_refused_types(table: str, source: TableSchema, database: Database) -> None:
+    refused = [f"{name} {why}" for name, why in database.refused_types(source.columns).items()]
+    if refused:
+        raise DriftStop(
+            f"{table}: {database.label} has no type for every value ({'; '.join(refused)}).",
+            "Nothing was read or written.",
+            "Keep such a column as exact text (`columns: {name: text}`), or read a view that leaves it out"
+            " (`source_table`).",
         )
 
 

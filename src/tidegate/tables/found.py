@@ -182,6 +182,7 @@ def reconcile_schema(
     target = catalogs.targets.get(target_name)
     if target is not None:
         _require_readable(settings, target, "target")
+        target = spelled_like(target, source, target_db)
     drift = compare(settings.name, source, target, target_name, target_db, index, needed=needed, deletes=deletes)
     return FoundTable(
         key=settings.name,
@@ -191,12 +192,45 @@ def reconcile_schema(
         target_name=target.name if target else target_name,
         columns=drift.columns,
         target_columns=tuple(_in_target(column, target, target_db) for column in drift.columns),
-        schema_change=drift.change,
+        schema_change=_laid_out(settings, drift.change, target, target_name, target_db),
         notices=drift.notices,
         lake_name=_lake_name(settings, source_db, target_name),
         ledger_name=str(target_name),
         generated=tuple(generated),
     )
+
+
+def spelled_like(target: TableSchema, source: TableSchema, database: Database) -> TableSchema:
+    """Return a table of a target that folds names, with its columns in the spelling of the source."""
+    if not database.folds_names:
+        return target
+    spelled = {column.name.lower(): column.name for column in source.columns}
+
+    def names(key: Sequence[str]) -> tuple[str, ...]:
+        return tuple(spelled.get(name.lower(), name) for name in key)
+
+    return replace(
+        target,
+        columns=tuple(replace(one, name=spelled.get(one.name.lower(), one.name)) for one in target.columns),
+        primary_key=names(target.primary_key),
+        unique_keys=tuple(map(names, target.unique_keys)),
+        indexes=tuple(map(names, target.indexes)),
+    )
+
+
+def _laid_out(
+    settings: TableSettings,
+    change: ChangeSchema | None,
+    target: TableSchema | None,
+    name: TableName,
+    database: Database,
+) -> ChangeSchema | None:
+    """Return the DDL with distribution and sort keys, where the settings ask for them and the table is new."""
+    if settings.distribution is None and settings.sort_keys is None:
+        return change
+    statements = () if change is None or target is not None else change.statements
+    chosen = database.laid_out(statements, name, settings.distribution or "", settings.sort_keys or ())
+    return replace(change, statements=chosen) if chosen and change is not None else change
 
 
 def _require_two_places(

@@ -16,6 +16,7 @@ from importlib.metadata import entry_points
 from tidegate.config.secrets import Filled, Variables, refusal
 from tidegate.config.urls.mysql import MYSQL, word_of_mysql
 from tidegate.config.urls.postgresql import POSTGRESQL, parts_of_pairs
+from tidegate.config.urls.redshift import REDSHIFT, with_question_mark
 from tidegate.config.urls.sqlserver import SQLSERVER, is_of_sqlserver, parts_of_odbc, parts_of_sqlserver_jdbc
 from tidegate.config.urls.url_parts import SplitUrl, UrlKind, several_hosts, split_url, unreadable
 from tidegate.errors import TidegateError, Unsupported
@@ -24,14 +25,13 @@ from tidegate.model.connection import Connection
 __all__ = ["parse_connection"]
 
 _KINDS = {"postgresql": POSTGRESQL, "postgres": POSTGRESQL, "mysql": MYSQL, "mariadb": MYSQL}
-_KINDS |= {"sqlserver": SQLSERVER, "mssql": SQLSERVER}
-_COMING = {"redshift": "Amazon Redshift"}
+_KINDS |= {"sqlserver": SQLSERVER, "mssql": SQLSERVER, "redshift": REDSHIFT}
 _EXAMPLES = f"{POSTGRESQL.example}, {MYSQL.example} or {SQLSERVER.example}"
 
 # Words between scheme and slashes choose among servers: `jdbc:mysql:replication://`, `mysql+srv://`.
 _URL = re.compile(
     r"""(?P<jdbc>jdbc:)?(?P<scheme>[a-z][a-z0-9]*)(?:\+(?P<driver>\w+))?:
-        (?:(?P<mode>replication|loadbalance|load-balance-read|failover|sequential|aurora|aws):(?=//))?
+        (?:(?P<mode>replication|loadbalance|load-balance-read|failover|sequential|aurora|aws|iam):(?=//))?
         (?P<slashes>//)?(?P<rest>.*)""",
     re.IGNORECASE | re.DOTALL | re.VERBOSE,
 )
@@ -103,9 +103,6 @@ def _kind(scheme: str) -> UrlKind:
     # Last, since listing the installed packages takes longer than everything else.
     if entry_points(group="tidegate.databases", name=scheme):
         return _PluginUrl(scheme, 0, _parts_of_plugin_url)
-    if scheme in _COMING:
-        happened = f"is for {_COMING[scheme]}, which is not available yet in this version."
-        raise refusal(happened, "Use PostgreSQL, MySQL, MariaDB or SQL Server.", Unsupported)
     happened = f"starts with `{scheme}:`, which is not a database that Tidegate knows."
     raise refusal(happened, f"Write {_EXAMPLES}.")
 
@@ -117,7 +114,8 @@ def _parts_of_plugin_url(url: re.Match[str], split: SplitUrl, filled: Filled) ->
 
 
 def _parts_of_url(kind: UrlKind, url: re.Match[str], filled: Filled) -> dict[str, str]:
-    choice = url["mode"] or ("srv" if (url["driver"] or "").lower() == "srv" else "")
+    is_iam = kind is REDSHIFT and (url["mode"] or "").lower() == "iam"
+    choice = ("" if is_iam else url["mode"]) or ("srv" if (url["driver"] or "").lower() == "srv" else "")
     if choice:
         happened = (
             f"leaves the choice among several servers to `{choice.lower()}`, which this version does not support."
@@ -126,6 +124,8 @@ def _parts_of_url(kind: UrlKind, url: re.Match[str], filled: Filled) -> dict[str
     if kind is SQLSERVER and url["jdbc"]:
         return parts_of_sqlserver_jdbc(url["rest"], filled)
     rest = url["rest"] if url["slashes"] else f"/{url['rest'].lstrip('/')}"
+    if kind is REDSHIFT and url["jdbc"]:
+        rest = with_question_mark(rest)
     split = split_url(_with_quoted_path(rest) if isinstance(kind, _PluginUrl) else rest)
     if split is None:
         raise several_hosts() if "," in rest.rpartition("@")[2].partition("/")[0] else unreadable(kind.example)

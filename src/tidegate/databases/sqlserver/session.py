@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 
     from tidegate.databases.sqlserver import SqlServer
     from tidegate.interfaces.native_partitions import NativePartitions
+    from tidegate.interfaces.stored_files import StoredFile
 
 _SETTINGS = """
 SET ANSI_NULLS, ANSI_PADDING, ANSI_WARNINGS, ARITHABORT, CONCAT_NULL_YIELDS_NULL, QUOTED_IDENTIFIER ON;
@@ -358,7 +359,11 @@ class SqlServerSession(Session):
 
     @contextmanager
     def bulk_insert(
-        self, table: TableName, columns: Sequence[Column], batches: Callable[[], Iterator[pa.RecordBatch]]
+        self,
+        table: TableName,
+        columns: Sequence[Column],
+        batches: Callable[[], Iterator[pa.RecordBatch]],
+        files: Callable[[], Sequence[StoredFile]] | None = None,
     ) -> Iterator[Callable[[], int]]:
         from tidegate.databases.sqlserver.stage import Stage
 

@@ -20,6 +20,7 @@ Facts that shape this file
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -29,8 +30,9 @@ from urllib.parse import unquote
 from tidegate.errors import LakeError
 from tidegate.interfaces.database import BatchSize
 from tidegate.interfaces.lake import KEYS, ROWS, Entries, EntryFacts, Lake, LakeTable, Layout, Part, PartWriter
+from tidegate.interfaces.stored_files import StoredFile
 from tidegate.lakes import _folders, _paths, _probes
-from tidegate.lakes._files import FileWriter, read_footer
+from tidegate.lakes._files import FileWriter, is_plain, read_footer
 from tidegate.lakes._frames import read_in_tasks
 from tidegate.lakes.parquet.part_file import PartFile, as_footer, own_facts, token_of
 from tidegate.model.scope import Scope
@@ -53,6 +55,8 @@ class ParquetLake(Lake):
     """Organised Parquet files below one folder."""
 
     kind = "parquet"
+    plain = False
+    """Whether files are written in encodings that database servers read, too."""
 
     def __init__(self, storage: Storage) -> None:
         self.storage = storage
@@ -71,6 +75,25 @@ class ParquetLake(Lake):
 
     def location(self, entry_id: str) -> str:
         return super().location(_folders.place_of(entry_id))
+
+    @property
+    def store(self) -> Bucket | None:
+        is_s3 = isinstance(self.storage, Bucket) and self.storage.url.startswith(("s3://", "s3a://"))
+        return self.storage if is_s3 and isinstance(self.storage, Bucket) else None
+
+    def for_servers(self) -> ParquetLake:
+        lake = copy.copy(self)
+        lake.plain = True
+        return lake
+
+    def stored_files(self, table: LakeTable, entry_id: str) -> list[StoredFile]:
+        """Files of an older run may be in encodings that servers do not read: then none is named."""
+        if self.store is None:
+            return []
+        paths = self._files(entry_id)
+        if not all(is_plain(self.storage, path) for path in paths):
+            return []
+        return [StoredFile(self.storage.full_path(path), self.storage.size(path)) for path in paths]
 
     # What is there
 
@@ -304,7 +327,10 @@ class ParquetLake(Lake):
     def writer(self, table: LakeTable, run: str, name: str, schema: pa.Schema, role: str = ROWS) -> PartWriter:
         ending = ".parquet" if role == ROWS else f".{role}.parquet"
         return PartFile(
-            self._name(table), table.column, role, FileWriter(self.storage, f"{_PARTS}/{run}/{name}{ending}", schema)
+            self._name(table),
+            table.column,
+            role,
+            FileWriter(self.storage, f"{_PARTS}/{run}/{name}{ending}", schema, plain=self.plain),
         )
 
     def commit(

@@ -1,0 +1,4 @@
+GRANT CREATE, TEMP ON DATABASE "none" TO "the_login";
+GRANT USAGE, CREATE ON SCHEMA "sales" TO "the_login";
+GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA "sales" TO "the_login";
+GRANT ASSUMEROLE ON 'arn:role' TO "the_login" FOR COPY;

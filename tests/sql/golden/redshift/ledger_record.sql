@@ -1,0 +1,2 @@
+SELECT TO_CHAR(SYSDATE, 'YYYY-MM-DD"T"HH24:MI:SS.US"+00:00"');
+INSERT INTO "tidegate"."ledger" (table_name, value_text, generation, kind, row_total, hash, text_columns, newest, columns, columns_id, stamp, run, at) VALUES ('it''s', '7', 3, 'loaded', 1204, '0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f', '["it''s"]', '{"version": 2, "token": {"token": "partition", "version": 1, "newest": "2024-01-31 10:00:00"}, "target_rows": null, "target_hash": ""}', '[]', 'abc', '1204-99', 'r-1', 'now');

@@ -1,0 +1,1 @@
+SELECT report FROM "tidegate"."runs" ORDER BY at DESC LIMIT 20;

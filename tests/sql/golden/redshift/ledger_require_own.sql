@@ -1,0 +1,2 @@
+SELECT owner, version FROM "tidegate"."target";
+SELECT CURRENT_NAMESPACE || '/' || CURRENT_DATABASE();

@@ -1,0 +1,1 @@
+SELECT scope FROM "tidegate"."scopes" WHERE table_name = 'it''s';

@@ -1,0 +1,1 @@
+SELECT table_name, scope FROM "tidegate"."scopes";

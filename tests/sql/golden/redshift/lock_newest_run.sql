@@ -1,0 +1,1 @@
+SELECT run FROM "tidegate"."locks" WHERE table_name = 'it''s';

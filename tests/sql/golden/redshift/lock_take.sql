@@ -1,0 +1,13 @@
+SELECT 1 FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE LOWER(n.nspname) = 'tidegate' AND LOWER(c.relname) = 'lock_b58133951ee11712b856dfe4e7bf678c';
+CREATE SCHEMA IF NOT EXISTS "tidegate";
+CREATE TABLE IF NOT EXISTS "tidegate"."lock_b58133951ee11712b856dfe4e7bf678c" (held smallint);
+SET datestyle TO 'ISO, YMD';
+SET timezone TO 'UTC';
+SET extra_float_digits TO 2;
+SET enable_case_sensitive_identifier TO false;
+SET statement_timeout TO 2000;
+BEGIN;
+LOCK TABLE "tidegate"."lock_b58133951ee11712b856dfe4e7bf678c";
+DELETE FROM "tidegate"."locks" WHERE table_name = 'it''s';
+SELECT TO_CHAR(SYSDATE, 'YYYY-MM-DD"T"HH24:MI:SS.US"+00:00"');
+INSERT INTO "tidegate"."locks" (table_name, run, holder, since) VALUES ('it''s', 'r-1', 'r-1 (somebody on a machine, process 1)', 'now');

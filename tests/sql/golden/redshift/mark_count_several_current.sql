@@ -1,0 +1,1 @@
+SELECT count(*) FROM (SELECT count(*) AS several FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE "cobid" = CAST('1' AS integer) GROUP BY "cobid", "it's a ""note""", OCTET_LENGTH("it's a ""note""") HAVING count(*) > 1) AS found;

@@ -1,0 +1,9 @@
+SELECT count(*) FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE "changed at" IS NULL;
+SELECT count(*) FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE ("changed at" > CAST('2024-01-31 12:00:00.125' AS timestamp without time zone) OR ("changed at" = CAST('2024-01-31 12:00:00.125' AS timestamp without time zone) AND "is latest" > CAST('1' AS boolean)));
+SELECT count(*) FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE ("changed at" > CAST('2024-01-31 12:00:00.125' AS timestamp without time zone) OR ("changed at" = CAST('2024-01-31 12:00:00.125' AS timestamp without time zone) AND "is latest" IS NOT NULL AND "is latest" >= CAST('1' AS boolean)));
+SELECT count(*) FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE "changed at" >= CAST('2024-01-31 12:00:00.125' AS timestamp without time zone) AND "changed at" <= CAST('2024-01-31 12:00:00.125' AS timestamp without time zone);
+SELECT count(*) FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE ("changed at" >= CAST('2024-01-31 12:00:00.125' AS timestamp without time zone) OR "is latest" = CAST('1' AS boolean)) AND "changed at" <= CAST('2024-01-31 12:00:00.125' AS timestamp without time zone);
+SELECT count(*) FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE 1 = 1 AND "changed at" <= CAST('2024-01-31 12:00:00.125' AS timestamp without time zone);
+SELECT count(*) FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE "changed at" IS NOT NULL AND "changed at" >= CAST('2024-01-31 12:00:00.125' AS timestamp without time zone);
+SELECT count(*) FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE "changed at" < CAST('2024-01-31 12:00:00.125' AS timestamp without time zone) AND "is latest" = CAST('1' AS boolean);
+SELECT count(*) FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE "changed at" > CAST('2024-01-31 12:00:00.125' AS timestamp without time zone);

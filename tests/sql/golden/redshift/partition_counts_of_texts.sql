@@ -1,0 +1,2 @@
+SELECT CAST("it's a ""note""" AS character varying(65535)), count(*), NULL
+FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE (("it's a ""note""" = CAST('it''s' AS character varying(80)) AND OCTET_LENGTH("it's a ""note""") = 4) OR ("it's a ""note""" = CAST(('back' || CHR(92) || 'slash') AS character varying(80)) AND OCTET_LENGTH("it's a ""note""") = 10)) GROUP BY "it's a ""note""", OCTET_LENGTH("it's a ""note""");

@@ -1,0 +1,1 @@
+SELECT CAST(max("load_id") AS character varying(65535)) FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE "cobid" = CAST('20240131' AS integer);

@@ -1,0 +1,1 @@
+SELECT CAST("value" AS character varying(65535)) FROM (SELECT DISTINCT "it's a ""note""" AS value FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE "it's a ""note""" IS NOT NULL) AS found LIMIT 100001;

@@ -1,0 +1,1 @@
+SELECT cob, '{}' FROM closed_days;

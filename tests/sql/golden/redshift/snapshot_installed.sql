@@ -1,0 +1,1 @@
+SELECT version FROM "odd schema"."snap's" WHERE component = 'it''s' ORDER BY version DESC;

@@ -1,0 +1,3 @@
+SELECT customer_filter, batch_id, snapshot_date, row_total, content_hash, columns, archive_id, state FROM "tidegate"."snapshots" WHERE snapshot_table = 'odd schema.snap''s' ORDER BY snapshot_date DESC;
+SELECT customer_filter, batch_id, snapshot_date, parquet_archive_id, count(*) FROM "odd schema"."snap's" GROUP BY customer_filter, batch_id, snapshot_date, parquet_archive_id;
+INSERT INTO "tidegate"."snapshots" (snapshot_table, customer_filter, batch_id, snapshot_date, row_total, content_hash, columns, archive_id, state) VALUES ('odd schema.snap''s', 'it''s', '0b5e36e0-4f4b-4c2f-8a6d-0c2f4f0f0d57', '2026-01-31 07:00:00.000000', 7, '', '{}', NULL, 'table');

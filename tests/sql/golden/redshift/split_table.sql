@@ -1,0 +1,1 @@
+SELECT "cobid" FROM "sales"."odd ""orders"" `of` [x] {y} 100%";

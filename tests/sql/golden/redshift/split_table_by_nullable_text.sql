@@ -1,0 +1,1 @@
+SELECT "it's a ""note""" FROM "sales"."odd ""orders"" `of` [x] {y} 100%";

@@ -1,0 +1,1 @@
+SELECT count(*) FROM "sales"."odd ""orders"" `of` [x] {y} 100%";

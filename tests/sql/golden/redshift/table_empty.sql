@@ -1,0 +1,1 @@
+DELETE FROM "sales"."odd ""orders"" `of` [x] {y} 100%";

@@ -1,0 +1,18 @@
+SELECT count(*) FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE "a" >= CAST('2024-01-31 12:00:00.125' AS timestamp without time zone) AND "a" <= CAST('2024-01-31 12:00:00.125' AS timestamp without time zone);
+SELECT count(*) FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE ("a" >= CAST('2024-01-31 12:00:00.125' AS timestamp without time zone) OR ("a" IS NULL));
+SELECT count(*) FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE "a" IS NOT NULL;
+SELECT count(*) FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE "a" > CAST('2024-01-31 12:00:00.125' AS timestamp without time zone);
+SELECT count(*) FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE "a" IS NULL;
+SELECT CAST("cobid" AS character varying(65535)), CAST("it's a ""note""" AS character varying(65535)) FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE "a" IS NULL ORDER BY "cobid" LIMIT 5;
+SELECT count(*) FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE ("a" >= CAST('2024-01-31 12:00:00.125' AS timestamp without time zone) OR ("a" IS NULL AND "b" >= CAST('2024-01-31 12:00:00.125' AS timestamp without time zone))) AND ("a" <= CAST('2024-01-31 12:00:00.125' AS timestamp without time zone) OR ("a" IS NULL AND "b" <= CAST('2024-01-31 12:00:00.125' AS timestamp without time zone)));
+SELECT count(*) FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE (("a" >= CAST('2024-01-31 12:00:00.125' AS timestamp without time zone) OR ("a" IS NULL AND "b" >= CAST('2024-01-31 12:00:00.125' AS timestamp without time zone))) OR ("a" IS NULL AND "b" IS NULL));
+SELECT count(*) FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE ("a" IS NOT NULL OR "b" IS NOT NULL);
+SELECT count(*) FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE ("a" > CAST('2024-01-31 12:00:00.125' AS timestamp without time zone) OR ("a" IS NULL AND "b" > CAST('2024-01-31 12:00:00.125' AS timestamp without time zone)));
+SELECT count(*) FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE "a" IS NULL AND "b" IS NULL;
+SELECT CAST("cobid" AS character varying(65535)), CAST("it's a ""note""" AS character varying(65535)) FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE "a" IS NULL AND "b" IS NULL ORDER BY "cobid" LIMIT 5;
+SELECT count(*) FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE ("a" >= CAST('2024-01-31 12:00:00.125' AS timestamp without time zone) OR "b" >= CAST('2024-01-31 12:00:00.125' AS timestamp without time zone)) AND ("a" IS NULL OR "a" <= CAST('2024-01-31 12:00:00.125' AS timestamp without time zone)) AND ("b" IS NULL OR "b" <= CAST('2024-01-31 12:00:00.125' AS timestamp without time zone)) AND ("a" IS NOT NULL OR "b" IS NOT NULL);
+SELECT count(*) FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE (("a" >= CAST('2024-01-31 12:00:00.125' AS timestamp without time zone) OR "b" >= CAST('2024-01-31 12:00:00.125' AS timestamp without time zone)) OR ("a" IS NULL AND "b" IS NULL));
+SELECT count(*) FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE ("a" IS NOT NULL OR "b" IS NOT NULL);
+SELECT count(*) FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE ("a" > CAST('2024-01-31 12:00:00.125' AS timestamp without time zone) OR "b" > CAST('2024-01-31 12:00:00.125' AS timestamp without time zone));
+SELECT count(*) FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE "a" IS NULL AND "b" IS NULL;
+SELECT CAST("cobid" AS character varying(65535)), CAST("it's a ""note""" AS character varying(65535)) FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE "a" IS NULL AND "b" IS NULL ORDER BY "cobid" LIMIT 5;
