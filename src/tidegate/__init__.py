@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from tidegate.facades.sync_coordinator import UpsertMergeStrategy as UpsertMergeStrategy
     from tidegate.facades.sync_coordinator import Watermark as Watermark
     from tidegate.facades.sync_coordinator import WatermarkStore as WatermarkStore
+    from tidegate.ops.queries import get_incremental_query as get_incremental_query
     from tidegate.runs.listener import Listener as Listener
     from tidegate.storage.keys import generate_s3_key as generate_s3_key
 
@@ -101,11 +102,13 @@ __all__ = [
     "WatermarkStore",
     "__version__",
     "generate_s3_key",
+    "get_incremental_query",
 ]
 
 _SYNC = "tidegate.facades.sync_coordinator"
 _HOMES = {
     "generate_s3_key": "tidegate.storage.keys",
+    "get_incremental_query": "tidegate.ops.queries",
     "AppendOnlyMergeStrategy": _SYNC,
     "AppendResult": _SYNC,
     "ChangeDetectionMode": _SYNC,

@@ -50,6 +50,7 @@ from tidegate.ops.open_tables import complete
 from tidegate.ops.own_schema import create_schema, schema_statements
 from tidegate.ops.partitions import Partitions
 from tidegate.ops.proposal import propose
+from tidegate.ops.queries import queries
 from tidegate.ops.restore import Restored, restore
 from tidegate.ops.stages import drop_orphans, drop_staging_table, orphans
 from tidegate.ops.values import distinct_values
@@ -397,6 +398,10 @@ class Tidegate:
     def describe(self, table: str) -> dict[str, list[Section]]:
         """All that the catalogs of `source` and `target` tell of a table; nothing of one that cannot be seen."""
         return describe(self._pipeline, self._chosen([table])[0])
+
+    def queries(self, table: str) -> dict[str, str]:
+        """The SELECTs with which the next run would read rows of a table from the source, by window."""
+        return queries(self._pipeline, self._chosen([table])[0])
 
     def grants(self) -> dict[str, list[str]]:
         """The statements that give the logins of `source` and `target` the rights that they need, and no more; as

@@ -25,6 +25,7 @@ _COMMANDS = {
     "watermark": ("watermark",),
     "snapshot": ("snapshot",),
     "restore": ("restore",),
+    "config": ("config",),
 }
 
 

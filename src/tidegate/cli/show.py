@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tidegate.cli.options import command_options, config_option, open_project, tables_argument
+from tidegate.cli.options import (
+    command_options,
+    config_option,
+    open_project,
+    opened,
+    schema_options,
+    tables_argument,
+)
 
 if TYPE_CHECKING:
     from tidegate.cli.output import Output
@@ -32,13 +39,37 @@ def status(tables: tuple[str, ...], config: Path, output: Output) -> int:
 @click.argument("table")
 @config_option
 @click.option("--count", is_flag=True, help="Count the rows of every value, not only inside the look-back.")
+@click.option("--sql", "as_sql", is_flag=True, help="Print the queries with which the next run would read rows.")
+@schema_options(required=False)
 @command_options
-def explain(table: str, config: Path, count: bool, output: Output) -> int:
+def explain(
+    table: str,
+    config: Path,
+    count: bool,
+    as_sql: bool,
+    source_db: str | None,
+    target_schema: str | None,
+    tables_file: Path,
+    output: Output,
+) -> int:
     """Show the rows of each value in source, lake and target, its state, and the next step.
+
+    With --source-db and --target-schema, of a table in conf/tables.yml.
 
     Example: tidegate explain daily_transactions --count
     """
-    found = open_project(config, output).table(table).status(count_all=count)
+    if source_db and target_schema:
+        from tidegate.config.per_run import Chosen, project_of
+
+        project = opened(project_of(Chosen(source_db, target_schema, (table,)), config, tables_file), output)
+    else:
+        project = open_project(config, output)
+    if as_sql:
+        statements = project.queries(table)
+        lines = [f"-- {window}\n{statement};" for window, statement in statements.items()]
+        output.facts(dict(statements), "\n".join(lines) or f"-- nothing of {table} is due: no rows would be read")
+        return 0
+    found = project.table(table).status(count_all=count)
     output.explanation(found)
     return 1 if found.state == "failed" else 0
 
