@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from tidegate import plugins
 from tidegate._version import __version__
 from tidegate.config import Project, load_project
-from tidegate.errors import ConfigError, ForeignTarget, RunFailed
+from tidegate.errors import ConfigError, ForeignTarget, RunFailed, Unsupported
 from tidegate.frames.door import Frames, Window
 from tidegate.interfaces.database import Database
 from tidegate.interfaces.lake import Lake
@@ -144,10 +144,13 @@ class Tidegate:
         self._not_sent: list[str] = []
         self._listener = listener or Listener()
         lake, target = _lake(project), plugins.database(project.target)
+        source = plugins.database(project.source)
+        if not source.is_source:
+            raise Unsupported(f"{source.label} can be a target, not a source.", "Nothing was read.")
         if target.capabilities.bulk_from_files:
             lake = lake.for_servers()
             target = target.loading_from(lake.store)
-        self._known = Pipeline(project, plugins.database(project.source), target, lake)
+        self._known = Pipeline(project, source, target, lake)
         where, engine = project.spark, project.engine
         place = Place(where.master, where.remote, where.options, engine.warm, engine.idle)
         self._engine = engine_of(engine.name, place, spark)

@@ -25,6 +25,7 @@ from tidegate.model.state import LedgerEntry
 from tidegate.model.tokens import PartitionToken
 from tidegate.model.types import Type
 from tidegate.model.values import Value, ValueKind
+from tidegate.ops.queries import get_incremental_query
 from tidegate.sql import contents, cursors, partitions, staged, watermarks
 from tidegate.sql.text import Name, Sql, raw, sql
 from tidegate.state import lock, own_tables
@@ -328,7 +329,16 @@ def records(session: Session) -> None:
     kept.set_settings("it's", "orders", {"table": "orders"})
 
 
+def _queries_of_strategies(session: Session) -> None:
+    """Ask what an entry of `tables.yml` stands for, by each strategy."""
+    for strategy in ("hybrid", "timestamp", "id_only", "full_sync"):
+        entry = {"name": str(ODD), "cdc_strategy": strategy, "cdc_id_column": 'it\'s an "id"'}
+        watermark = {"last_mysql_data_timestamp": "2024-08-15 10:30:00", "last_processed_id": 7}
+        session.query(raw(get_incremental_query(entry, watermark, session.database.kind)))
+
+
 SHARED: dict[str, Statement] = {
+    "queries_of_strategies": Statement(lambda session: _queries_of_strategies(session)),
     # One session
     "session_open": Statement(None),
     "session_open_to_look": Statement(None, opened={"read_only": True, "query_timeout": 300.0}),

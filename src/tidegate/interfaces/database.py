@@ -119,6 +119,8 @@ class Database(ABC):
     label: ClassVar[str]
     capabilities: ClassVar[Capabilities]
     dialect: ClassVar[Dialect]
+    is_source: ClassVar[bool] = True
+    """Rows can be extracted from it. Otherwise it is a target alone."""
     folds_names: ClassVar[bool] = False
     """Names have one case only, whatever case a statement writes: the catalog shows `id` for `"ID"`."""
     statement_end: ClassVar[str] = ";"

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from tidegate.tables.found import Catalogs, FoundTable
 
 Batches: TypeAlias = "Callable[[], Iterator[pa.RecordBatch]]"
+Files: TypeAlias = Callable[[], list[StoredFile]]
 ReceiptOf: TypeAlias = Callable[[ReadRequest], Receipt]
 
 
@@ -154,7 +155,7 @@ class Incoming:
     task: Any
     ledger: LedgerView
     batches: Batches
-    files: Callable[[], list[StoredFile]] | None = None
+    files: Files | None = None
     """Returns the files of the lake entry in object storage, where they hold exactly the columns that are written."""
     keys: Batches | None = None
     """The keys that the source had when the rows were read, where the lake keeps them."""

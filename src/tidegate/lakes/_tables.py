@@ -42,6 +42,7 @@ from tidegate.model.names import TableName
 from tidegate.model.scope import Scope
 from tidegate.model.state import LakeEntry, LedgerEntry
 from tidegate.storage.door import Storage
+from tidegate.storage.objects import Bucket
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -82,6 +83,11 @@ class TableLake(Lake):
     @property
     def place(self) -> str:
         return self.storage.place
+
+    @property
+    def store(self) -> Bucket | None:
+        is_s3 = isinstance(self.storage, Bucket) and self.storage.url.startswith(("s3://", "s3a://"))
+        return self.storage if is_s3 and isinstance(self.storage, Bucket) else None
 
     # What a format adds
 

@@ -16,6 +16,7 @@ from tidegate.errors import NotNative, Transient, ValueProblem
 from tidegate.interfaces.database import ReadRequest, Session
 from tidegate.interfaces.load import (
     Batches,
+    Files,
     LedgerView,
     Loaded,
     ReceiptOf,
@@ -31,7 +32,12 @@ from tidegate.model.state import LedgerEntry
 
 
 def merge_whole_table(
-    session: Session, task: MergeTask, ledger: LedgerView, batches: Batches, receipt_of: ReceiptOf
+    session: Session,
+    task: MergeTask,
+    ledger: LedgerView,
+    batches: Batches,
+    receipt_of: ReceiptOf,
+    files: Files | None = None,
 ) -> Loaded:
     """Make the target hold every row of the entry, and no other where deletes are allowed."""
     before = ledger.newest()
@@ -40,7 +46,7 @@ def merge_whole_table(
         stages.enter_context(found.removed)
         for side, nulls, twice in zip(("source", "target"), found.without_key, found.duplicates, strict=True):
             _require_keys(task, side, nulls, twice)
-        change = Change(session, task, found, batches, stages)
+        change = Change(session, task, found, batches, stages, files)
         with session.transaction():
             fenced = acquire_fence(session, task, ledger)
             if isinstance(fenced, Loaded):

@@ -79,7 +79,8 @@ def merge_window(session: Session, incoming: Incoming, receipt_of: ReceiptOf) ->
             _require_keys(task, side, nulls, twice)
         expected = _expected(task, found, rows)
         meant = _meant(session, incoming, found, stages)
-        change = Change(session, task, meant, rows.batches, stages)
+        files = incoming.files if rows.batches is incoming.batches else None
+        change = Change(session, task, meant, rows.batches, stages, files)
         with session.transaction():
             fenced = acquire_fence(session, task, incoming.ledger)
             if isinstance(fenced, Loaded):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from tidegate.buckets.spill import Spill
 from tidegate.interfaces.database import ReadRequest, Session
-from tidegate.interfaces.load import Batches, LoadTask
+from tidegate.interfaces.load import Batches, Files, LoadTask
 from tidegate.loads._difference import RowDifference, kept_rows
 from tidegate.loads._own_columns import own_columns
 from tidegate.loads._soft_deletes import is_gone
@@ -54,8 +54,15 @@ class Change:
     """The rows that differ. Deletes go first, so that their values of a unique key are free."""
 
     def __init__(
-        self, session: Session, task: MergeTask, found: RowDifference, batches: Batches, stages: ExitStack
+        self,
+        session: Session,
+        task: MergeTask,
+        found: RowDifference,
+        batches: Batches,
+        stages: ExitStack,
+        files: Files | None = None,
     ) -> None:
+        """`files` are those of the lake entry, where the batches are all of its rows."""
         self._session, self._task, self._stages = session, task, stages
         self._inserted, self._changed_rows, self._batches = _coming(task, found, batches, stages)
         inserted, changed, removed = found.counts
@@ -78,6 +85,7 @@ class Change:
                 table,
                 task.written_columns,
                 lambda: self._selected(written, inserted=True, changed=bool(self._again)),
+                files if found.inserted.all() else None,
             )
         )
         self._kept = stages.enter_context(own_columns(session, task, task.key_columns)) if self._again else None

@@ -185,7 +185,9 @@ class MergeLoad(Load):
         if self.merges and self.rules is not None:
             return merge_window(session, incoming, receipt_of)
         if self.merges:
-            return merge_whole_table(session, incoming.task, incoming.ledger, incoming.batches, receipt_of)
+            return merge_whole_table(
+                session, incoming.task, incoming.ledger, incoming.batches, receipt_of, incoming.files
+            )
         [loaded] = replace_rows(session, [incoming], receipt_of)
         return loaded
 

@@ -163,7 +163,10 @@ def _append_by_content(session: Session, incoming: Incoming, receipt_of: Receipt
     with ExitStack() as stages:
         insert = stages.enter_context(
             session.bulk_insert(
-                task.request.table, task.written_columns, lambda: select_rows(incoming.batches(), missing, written)
+                task.request.table,
+                task.written_columns,
+                lambda: select_rows(incoming.batches(), missing, written),
+                incoming.files if missing.all() else None,
             )
         )
         with session.transaction():

@@ -57,6 +57,7 @@ class Redshift(Database):
         alters_columns=True,
     )
     dialect = DIALECT
+    is_source = False
     folds_names = True
 
     def __init__(self, connection: Connection) -> None:

@@ -6,7 +6,7 @@ Facts that shape this file
  * A manifest for Parquet tells the length of each file. `mandatory` makes a missing file an error.
  * A text beyond the bytes of its column would end COPY without the name of the table's column, and a NUL ends a text
    for parts of the server. So values are checked here, before anything is sent.
- * A killed process leaves its files behind, below the folder of copies: `clean` deletes them by their age.
+ * A killed process leaves its files behind, where the lake keeps parts of runs: `tidegate clean` deletes them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tidegate.databases.redshift.statements import copy_from, create_copy, insert_from_copy
+from tidegate.databases.redshift.statements import copy_from, create_copy, insert_from_copy, staged_type
 from tidegate.databases.redshift.types import bytes_of
 from tidegate.errors import DatabaseError, TidegateError, Unsupported, ValueProblem
 from tidegate.interfaces.stored_files import ObjectStore, StoredFile
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from tidegate.databases.redshift.session import RedshiftSession
 
-FOLDER = ".tidegate/copies"
+FOLDER = ".tidegate/tmp"
 _BYTES_OF_A_FILE = 128 * 1024 * 1024
 _ROWS_OF_A_GROUP = 256 * 1024
 
@@ -44,7 +44,7 @@ class Copy:
     ) -> None:
         self._session, self._store, self._table, self._columns, self._role = session, store, table, columns, role
         token = uuid.uuid4().hex
-        self._folder, self._name = f"{FOLDER}/{token}", TableName("", f"tidegate_copy_{token}")
+        self._folder, self.name = f"{FOLDER}/{token}", TableName("", f"tidegate_copy_{token}")
         self._schema: pa.Schema | None = None
         self._rows = 0
 
@@ -56,7 +56,7 @@ class Copy:
             self._store.delete_folder(self._folder)
         if self._schema is not None:
             with suppress(DatabaseError):  # a lost connection takes its temporary tables along
-                self._session.execute(drop_table(self._name))
+                self._session.execute(drop_table(self.name))
 
     def fill(self, batches: Iterator[pa.RecordBatch], files: Sequence[StoredFile]) -> None:
         """Copy the rows. `files` are files with exactly these rows and columns: then none is written."""
@@ -75,8 +75,8 @@ class Copy:
         self._rows = checked.rows
         manifest = f"{self._folder}/manifest"
         self._store.write_text(manifest, manifest_of(files))
-        self._session.execute(create_copy(self._name, self._schema))
-        self._session.execute(copy_from(self._name, self._store.full_path(manifest), self._role))
+        self._session.execute(create_copy(self.name, self._schema))
+        self._session.execute(copy_from(self.name, self._store.full_path(manifest), self._role))
         self._require_all()
 
     def _write(self, first: pa.RecordBatch, batches: Iterator[pa.RecordBatch], checked: _Checked) -> list[StoredFile]:
@@ -108,7 +108,7 @@ class Copy:
         return files
 
     def _require_all(self) -> None:
-        arrived = int(str(self._session.query(count_rows(self._name))[0][0]))
+        arrived = int(str(self._session.query(count_rows(self.name))[0][0]))
         if arrived != self._rows:
             raise DatabaseError(
                 f"{self._table}: COPY brought {arrived:,} of {self._rows:,} rows.",
@@ -120,7 +120,7 @@ class Copy:
         """Move the rows into the target, inside of the open transaction. Return their number."""
         if self._schema is None or not self._rows:
             return 0
-        return self._session.execute(insert_from_copy(self._table, self._columns, self._schema, self._name))
+        return self._session.execute(insert_from_copy(self._table, self._columns, self._schema, self.name))
 
 
 def manifest_of(files: Sequence[StoredFile]) -> str:
@@ -134,6 +134,20 @@ def can_copy(schema: pa.Schema) -> bool:
     import pyarrow.types as types
 
     return not any(types.is_time(field.type) for field in schema)
+
+
+def is_copied_as_is(columns: Sequence[Column], schema: pa.Schema) -> bool:
+    """Return whether COPY writes values of this schema in the types of these columns; texts of any length count."""
+    import pyarrow.types as types
+
+    return can_copy(schema) and all(
+        not types.is_timestamp(field.type) and _base(staged_type(field.type)) == _base(column.type)
+        for column, field in zip(columns, schema, strict=True)
+    )
+
+
+def _base(declared: str) -> str:
+    return declared if declared.startswith("numeric") else declared.partition("(")[0]
 
 
 def _copyable(schema: pa.Schema) -> pa.Schema:

@@ -18,13 +18,14 @@ import select
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import psycopg
 from psycopg import conninfo, pq
 
 from tidegate.databases.redshift import catalog
-from tidegate.databases.redshift.copying import Copy, without_store
+from tidegate.databases.redshift.copying import Copy, is_copied_as_is, without_store
 from tidegate.databases.redshift.dialect import DIALECT
 from tidegate.databases.redshift.failures import CANCELLED, ServerError, translated, unreachable
 from tidegate.databases.redshift.statements import distinct_values, repeated_keys, select_rows
@@ -308,6 +309,21 @@ class RedshiftSession(Session):
         with Copy(self, database.store, table, columns, database.iam_role) as copy:
             copy.fill(batches(), files() if files is not None else ())
             yield lambda: self._inserted(table, copy)
+
+    @contextmanager
+    def staging_table(
+        self, table: TableName, columns: Sequence[Column], batches: Iterator[pa.RecordBatch]
+    ) -> Iterator[TableName]:
+        """Copy the rows straight into the staging table, where COPY knows the types of its columns."""
+        first, store = next(batches, None), self.database.store
+        rows = batches if first is None else chain([first], batches)
+        if first is None or store is None or not is_copied_as_is(columns, first.schema):
+            with super().staging_table(table, columns, rows) as stage:
+                yield stage
+        else:
+            with Copy(self, store, table, columns, self.database.iam_role) as copy:
+                copy.fill(rows, ())
+                yield copy.name
 
     def _inserted(self, table: TableName, copy: Copy) -> int:
         rows = copy.insert_into_table()

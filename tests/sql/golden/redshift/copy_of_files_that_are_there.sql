@@ -1,4 +1,4 @@
--- a file .tidegate/copies/1/manifest:
+-- a file .tidegate/tmp/1/manifest:
 -- {
 --  "entries": [
 --   {
@@ -11,7 +11,7 @@
 --  ]
 -- }
 CREATE TEMP TABLE "tidegate_copy_1" ("tidegate_0" integer, "tidegate_1" character varying(65535), "tidegate_2" timestamp without time zone, "tidegate_3" smallint, "tidegate_4" boolean) DISTSTYLE EVEN;
-COPY "tidegate_copy_1" FROM 's3://bucket/.tidegate/copies/1/manifest' IAM_ROLE 'arn:role' FORMAT AS PARQUET MANIFEST;
+COPY "tidegate_copy_1" FROM 's3://bucket/.tidegate/tmp/1/manifest' IAM_ROLE 'arn:role' FORMAT AS PARQUET MANIFEST;
 SELECT count(*) FROM "tidegate_copy_1";
 SELECT 1 FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE LOWER(n.nspname) = 'tidegate' AND LOWER(c.relname) = 'ledger';
 SET statement_timeout TO 300000;

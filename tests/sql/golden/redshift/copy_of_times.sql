@@ -1,10 +1,10 @@
--- a file .tidegate/copies/1/part-0001.parquet:
+-- a file .tidegate/tmp/1/part-0001.parquet:
 -- {'cobid': 1, 'hour': '00:00:00.000001'}
--- a file .tidegate/copies/1/manifest:
+-- a file .tidegate/tmp/1/manifest:
 -- {
 --  "entries": [
 --   {
---    "url": "s3://bucket/.tidegate/copies/1/part-0001.parquet",
+--    "url": "s3://bucket/.tidegate/tmp/1/part-0001.parquet",
 --    "mandatory": true,
 --    "meta": {
 --     "content_length": 1
@@ -13,7 +13,7 @@
 --  ]
 -- }
 CREATE TEMP TABLE "tidegate_copy_1" ("tidegate_0" integer, "tidegate_1" character varying(65535)) DISTSTYLE EVEN;
-COPY "tidegate_copy_1" FROM 's3://bucket/.tidegate/copies/1/manifest' IAM_ROLE 'arn:role' FORMAT AS PARQUET MANIFEST;
+COPY "tidegate_copy_1" FROM 's3://bucket/.tidegate/tmp/1/manifest' IAM_ROLE 'arn:role' FORMAT AS PARQUET MANIFEST;
 SELECT count(*) FROM "tidegate_copy_1";
 SELECT 1 FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE LOWER(n.nspname) = 'tidegate' AND LOWER(c.relname) = 'ledger';
 SELECT 1 FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE LOWER(n.nspname) = 'tidegate' AND LOWER(c.relname) = 'guard';

@@ -1,11 +1,10 @@
-CREATE TEMP TABLE "tidegate_1" ("tidegate_0" character varying(80), "tidegate_1" character varying(80)) DISTSTYLE EVEN;
--- a file .tidegate/copies/1/part-0001.parquet:
--- {'tidegate_0': 'x', 'tidegate_1': "it's"}
--- a file .tidegate/copies/1/manifest:
+-- a file .tidegate/tmp/1/part-0001.parquet:
+-- {'a': 'x', 'b': "it's"}
+-- a file .tidegate/tmp/1/manifest:
 -- {
 --  "entries": [
 --   {
---    "url": "s3://bucket/.tidegate/copies/1/part-0001.parquet",
+--    "url": "s3://bucket/.tidegate/tmp/1/part-0001.parquet",
 --    "mandatory": true,
 --    "meta": {
 --     "content_length": 1
@@ -14,10 +13,8 @@ CREATE TEMP TABLE "tidegate_1" ("tidegate_0" character varying(80), "tidegate_1"
 --  ]
 -- }
 CREATE TEMP TABLE "tidegate_copy_1" ("tidegate_0" character varying(65535), "tidegate_1" character varying(65535)) DISTSTYLE EVEN;
-COPY "tidegate_copy_1" FROM 's3://bucket/.tidegate/copies/1/manifest' IAM_ROLE 'arn:role' FORMAT AS PARQUET MANIFEST;
+COPY "tidegate_copy_1" FROM 's3://bucket/.tidegate/tmp/1/manifest' IAM_ROLE 'arn:role' FORMAT AS PARQUET MANIFEST;
 SELECT count(*) FROM "tidegate_copy_1";
-INSERT INTO "tidegate_1" ("tidegate_0", "tidegate_1") SELECT CAST("tidegate_0" AS character varying(80)), CAST("tidegate_1" AS character varying(80)) FROM "tidegate_copy_1";
+SELECT CAST("cobid" AS character varying(65535)) FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE EXISTS (SELECT 1 FROM "tidegate_copy_1" AS s WHERE ("s"."tidegate_0" = "code" AND OCTET_LENGTH("s"."tidegate_0") = OCTET_LENGTH("code"))) GROUP BY "cobid";
+SELECT CAST("it's a ""note""" AS character varying(65535)) FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE EXISTS (SELECT 1 FROM "tidegate_copy_1" AS s WHERE ("s"."tidegate_0" = "code" AND OCTET_LENGTH("s"."tidegate_0") = OCTET_LENGTH("code")) AND ("s"."tidegate_1" = "it's a ""note""" AND OCTET_LENGTH("s"."tidegate_1") = OCTET_LENGTH("it's a ""note"""))) GROUP BY "it's a ""note""", OCTET_LENGTH("it's a ""note""");
 DROP TABLE IF EXISTS "tidegate_copy_1";
-SELECT CAST("cobid" AS character varying(65535)) FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE EXISTS (SELECT 1 FROM "tidegate_1" AS s WHERE ("s"."tidegate_0" = "code" AND OCTET_LENGTH("s"."tidegate_0") = OCTET_LENGTH("code"))) GROUP BY "cobid";
-SELECT CAST("it's a ""note""" AS character varying(65535)) FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE EXISTS (SELECT 1 FROM "tidegate_1" AS s WHERE ("s"."tidegate_0" = "code" AND OCTET_LENGTH("s"."tidegate_0") = OCTET_LENGTH("code")) AND ("s"."tidegate_1" = "it's a ""note""" AND OCTET_LENGTH("s"."tidegate_1") = OCTET_LENGTH("it's a ""note"""))) GROUP BY "it's a ""note""", OCTET_LENGTH("it's a ""note""");
-DROP TABLE IF EXISTS "tidegate_1";

@@ -1,12 +1,11 @@
-CREATE TEMP TABLE "tidegate_1" ("tidegate_0" integer, "tidegate_1" character varying(80), "tidegate_2" binary varying(1024000)) DISTSTYLE EVEN;
--- a file .tidegate/copies/1/part-0001.parquet:
--- {'tidegate_0': 7, 'tidegate_1': "it's", 'tidegate_2': b'x'}
--- {'tidegate_0': 8, 'tidegate_1': '', 'tidegate_2': None}
--- a file .tidegate/copies/1/manifest:
+-- a file .tidegate/tmp/1/part-0001.parquet:
+-- {'a': 7, 'b': "it's", 'c': b'x'}
+-- {'a': 8, 'b': '', 'c': None}
+-- a file .tidegate/tmp/1/manifest:
 -- {
 --  "entries": [
 --   {
---    "url": "s3://bucket/.tidegate/copies/1/part-0001.parquet",
+--    "url": "s3://bucket/.tidegate/tmp/1/part-0001.parquet",
 --    "mandatory": true,
 --    "meta": {
 --     "content_length": 1
@@ -15,12 +14,10 @@ CREATE TEMP TABLE "tidegate_1" ("tidegate_0" integer, "tidegate_1" character var
 --  ]
 -- }
 CREATE TEMP TABLE "tidegate_copy_1" ("tidegate_0" integer, "tidegate_1" character varying(65535), "tidegate_2" binary varying(1024000)) DISTSTYLE EVEN;
-COPY "tidegate_copy_1" FROM 's3://bucket/.tidegate/copies/1/manifest' IAM_ROLE 'arn:role' FORMAT AS PARQUET MANIFEST;
+COPY "tidegate_copy_1" FROM 's3://bucket/.tidegate/tmp/1/manifest' IAM_ROLE 'arn:role' FORMAT AS PARQUET MANIFEST;
 SELECT count(*) FROM "tidegate_copy_1";
-INSERT INTO "tidegate_1" ("tidegate_0", "tidegate_1", "tidegate_2") SELECT "tidegate_0", CAST("tidegate_1" AS character varying(80)), "tidegate_2" FROM "tidegate_copy_1";
+UPDATE "sales"."odd ""orders"" `of` [x] {y} 100%" SET "b" = "tidegate_copy_1"."tidegate_2" FROM "tidegate_copy_1" WHERE "sales"."odd ""orders"" `of` [x] {y} 100%"."cobid" = "tidegate_copy_1"."tidegate_0" AND ("sales"."odd ""orders"" `of` [x] {y} 100%"."it's a ""note""" = "tidegate_copy_1"."tidegate_1" AND OCTET_LENGTH("sales"."odd ""orders"" `of` [x] {y} 100%"."it's a ""note""") = OCTET_LENGTH("tidegate_copy_1"."tidegate_1"));
+DELETE FROM "sales"."odd ""orders"" `of` [x] {y} 100%" USING "tidegate_copy_1" WHERE "sales"."odd ""orders"" `of` [x] {y} 100%"."cobid" = "tidegate_copy_1"."tidegate_0" AND ("sales"."odd ""orders"" `of` [x] {y} 100%"."it's a ""note""" = "tidegate_copy_1"."tidegate_1" AND OCTET_LENGTH("sales"."odd ""orders"" `of` [x] {y} 100%"."it's a ""note""") = OCTET_LENGTH("tidegate_copy_1"."tidegate_1"));
+SELECT "cobid", "it's a ""note""" FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE EXISTS (SELECT 1 FROM "tidegate_copy_1" AS s WHERE "s"."tidegate_0" = "cobid" AND ("s"."tidegate_1" = "it's a ""note""" AND OCTET_LENGTH("s"."tidegate_1") = OCTET_LENGTH("it's a ""note""")));
+SELECT "cobid", "it's a ""note""" FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE EXISTS (SELECT 1 FROM "tidegate_copy_1" AS s WHERE "s"."tidegate_0" = "cobid");
 DROP TABLE IF EXISTS "tidegate_copy_1";
-UPDATE "sales"."odd ""orders"" `of` [x] {y} 100%" SET "b" = "tidegate_1"."tidegate_2" FROM "tidegate_1" WHERE "sales"."odd ""orders"" `of` [x] {y} 100%"."cobid" = "tidegate_1"."tidegate_0" AND ("sales"."odd ""orders"" `of` [x] {y} 100%"."it's a ""note""" = "tidegate_1"."tidegate_1" AND OCTET_LENGTH("sales"."odd ""orders"" `of` [x] {y} 100%"."it's a ""note""") = OCTET_LENGTH("tidegate_1"."tidegate_1"));
-DELETE FROM "sales"."odd ""orders"" `of` [x] {y} 100%" USING "tidegate_1" WHERE "sales"."odd ""orders"" `of` [x] {y} 100%"."cobid" = "tidegate_1"."tidegate_0" AND ("sales"."odd ""orders"" `of` [x] {y} 100%"."it's a ""note""" = "tidegate_1"."tidegate_1" AND OCTET_LENGTH("sales"."odd ""orders"" `of` [x] {y} 100%"."it's a ""note""") = OCTET_LENGTH("tidegate_1"."tidegate_1"));
-SELECT "cobid", "it's a ""note""" FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE EXISTS (SELECT 1 FROM "tidegate_1" AS s WHERE "s"."tidegate_0" = "cobid" AND ("s"."tidegate_1" = "it's a ""note""" AND OCTET_LENGTH("s"."tidegate_1") = OCTET_LENGTH("it's a ""note""")));
-SELECT "cobid", "it's a ""note""" FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE EXISTS (SELECT 1 FROM "tidegate_1" AS s WHERE "s"."tidegate_0" = "cobid");
-DROP TABLE IF EXISTS "tidegate_1";

@@ -1,11 +1,11 @@
--- a file .tidegate/copies/1/part-0001.parquet:
+-- a file .tidegate/tmp/1/part-0001.parquet:
 -- {'cobid': 7, 'it\'s a "note"': 'say "hi", it\'s\n\\.\n', 'b': b'\x00\xff'}
 -- {'cobid': 8, 'it\'s a "note"': None, 'b': b''}
--- a file .tidegate/copies/1/manifest:
+-- a file .tidegate/tmp/1/manifest:
 -- {
 --  "entries": [
 --   {
---    "url": "s3://bucket/.tidegate/copies/1/part-0001.parquet",
+--    "url": "s3://bucket/.tidegate/tmp/1/part-0001.parquet",
 --    "mandatory": true,
 --    "meta": {
 --     "content_length": 1
@@ -14,7 +14,7 @@
 --  ]
 -- }
 CREATE TEMP TABLE "tidegate_copy_1" ("tidegate_0" integer, "tidegate_1" character varying(65535), "tidegate_2" binary varying(1024000)) DISTSTYLE EVEN;
-COPY "tidegate_copy_1" FROM 's3://bucket/.tidegate/copies/1/manifest' IAM_ROLE 'arn:role' FORMAT AS PARQUET MANIFEST;
+COPY "tidegate_copy_1" FROM 's3://bucket/.tidegate/tmp/1/manifest' IAM_ROLE 'arn:role' FORMAT AS PARQUET MANIFEST;
 SELECT count(*) FROM "tidegate_copy_1";
 INSERT INTO "sales"."odd ""orders"" `of` [x] {y} 100%" ("cobid", "it's a ""note""", "b") SELECT "tidegate_0", CAST("tidegate_1" AS character varying(80)), "tidegate_2" FROM "tidegate_copy_1";
 SELECT n.nspname, c.relname, CAST(c.reltuples AS bigint), HAS_TABLE_PRIVILEGE(c.oid, 'SELECT'),
