@@ -39,6 +39,7 @@ from tidegate.model.tokens import WatermarkSet
 from tidegate.model.values import Value
 from tidegate.monitoring.observe import observe
 from tidegate.monitoring.outlets import publish, run_ended, run_started
+from tidegate.ops.activity import ActivityWatch
 from tidegate.ops.cleanup import HOURS_BEFORE_A_WORKSPACE_IS_DEAD, Cleaned, clean
 from tidegate.ops.describe import describe
 from tidegate.ops.detection import Proposal
@@ -58,6 +59,7 @@ from tidegate.ops.watermark import set_watermark, watermark_status
 from tidegate.runs.adopt import adopt
 from tidegate.runs.export import export
 from tidegate.runs.frames import extract_frame, take_back
+from tidegate.runs.journal import Journal, journals_of, under_way
 from tidegate.runs.lake_rows import LakeRows, lake_rows
 from tidegate.runs.listener import Boundary, Listener
 from tidegate.runs.plan import planning
@@ -449,8 +451,14 @@ class Tidegate:
 
     def report(self, path: str | Path = "tidegate-report.html") -> Path:
         """Write one self-contained HTML page: what ran, how fast, and what source, lake and target hold."""
-        from tidegate.reports.facts import page_facts, without_secrets
         from tidegate.reports.html import write
+
+        return write(self.facts(), Path(path))
+
+    def facts(self, *, count_all: bool = True) -> dict[str, Any]:
+        """Return what the HTML page shows, as plain data without secrets. Without `count_all`, rows are counted inside
+        of the look-back only."""
+        from tidegate.reports.facts import page_facts, without_secrets
 
         project = self.project
         places = {
@@ -460,8 +468,20 @@ class Tidegate:
         }
         now = datetime.now(UTC).isoformat(timespec="seconds")
         kept = [] if self.snapshots is None else self.snapshots.overview()
-        facts = page_facts(places, __version__, now, self.status(count_all=True), self.history(50), kept)
-        return write(without_secrets(facts, project.redactor().redact), Path(path))
+        facts = page_facts(places, __version__, now, self.status(count_all=count_all), self.history(50), kept)
+        found: dict[str, Any] = without_secrets(facts, project.redactor().redact)
+        return found
+
+    def under_way(self) -> list[dict[str, Any]]:
+        """Return how far the runs are that move rows of this project just now, on this machine, as plain data."""
+        from tidegate.reports.facts import without_secrets
+
+        redact = self._known.project.redactor().redact
+        return [without_secrets(told, redact) for told in under_way(self._journals)]
+
+    def activity(self) -> ActivityWatch:
+        """Return what asks the target which runs ended and which did not."""
+        return ActivityWatch(self._known.target)
 
     def use_spark_of(self, other: Tidegate) -> Tidegate:
         """Share the Spark of another project: one start for both. Whoever started it closes it."""
@@ -528,6 +548,7 @@ class Tidegate:
 
     def _run(self, verb: str = "run", tables: Sequence[str] = ()) -> Run:
         run = Run(self._pipeline, self._engine, verb, self._listener, self.boundary, tables=tables)
+        run.listener = Journal(self._journals, run.id, verb, run.started_at, self._listener)
         if tables:
             self._not_sent += run_started(self._pipeline, run.id, verb, tables)
         return run
@@ -542,6 +563,10 @@ class Tidegate:
             failed += self.publish(self.monitor())
         warnings = [Finding("", "monitoring", f"not sent: {text}", severity="warning") for text in failed]
         return replace(report, findings=(*report.findings, *warnings)) if warnings else report
+
+    @property
+    def _journals(self) -> Path:
+        return journals_of(self._known.target_place, self._known.lake.place)
 
     def _is_foreign(self) -> bool:
         with self._pipeline.target.connect("inspect", read_only=True) as session:

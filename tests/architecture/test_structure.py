@@ -63,7 +63,8 @@ MAY_IMPORT = {
     "dlt": {"errors", "model", "interfaces", "hashing", "config", "runs", "api"},
     "facades": {"errors", "model", "api"},
     "demo": {"errors", "model"},
-    "cli": {"errors", "model", "plugins", "config", "spark", "runs", "api", "dlt", "demo", "logs", "_version"},
+    "ui": {"errors", "reports", "api", "_version"},
+    "cli": {"errors", "model", "plugins", "config", "spark", "runs", "api", "dlt", "demo", "logs", "ui", "_version"},
 }
 # What a part may also name in annotations, inside `if TYPE_CHECKING`.
 MAY_NAME = {"interfaces": {"tables"}}

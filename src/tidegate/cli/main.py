@@ -17,6 +17,7 @@ _COMMANDS = {
     "daily": ("plan", "run", "verify", "repair", "backfill"),
     "show": ("status", "explain", "describe", "grants", "history", "report", "plugins"),
     "monitor": ("monitor",),
+    "ui": ("ui",),
     "engine": ("engine",),
     "operate": ("adopt", "forget", "clean"),
     "lake": ("lake", "export"),

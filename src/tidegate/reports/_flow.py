@@ -20,13 +20,13 @@ def flow(facts: Facts) -> Html:
     basins = tag("div", *(_basin(facts, place, totals[place]) for place in range(3)), class_="basins")
     signs = tag("div", *(_sign(gate) for gate in gates), class_="gates")
     caption = tag("figcaption", *(tag("span", _agreement(gate)) for gate in gates))
-    water = tag("div", _drawing(totals, _caption(totals, gates)), signs, basins, class_="water")
+    water = tag("div", _drawing(facts, totals, _caption(totals, gates)), signs, basins, class_="water")
     return tag("figure", water, caption, class_="flow")
 
 
-def _drawing(totals: list[int | None], caption: str) -> Html:
+def _drawing(facts: Facts, totals: list[int | None], caption: str) -> Html:
     box = f"0 0 {3 * BASIN} {HEIGHT}"
-    inside = _water(totals), _gate(BASIN), _gate(2 * BASIN)
+    inside = _water(facts, totals), _gate(BASIN), _gate(2 * BASIN)
     return tag("svg", *inside, role="img", aria_label=caption, viewBox=box, preserveAspectRatio="none")
 
 
@@ -40,9 +40,17 @@ def _total(facts: Facts, place: int) -> int | None:
     return sum(counted) if counted else None
 
 
-def _water(totals: list[int | None]) -> Html:
+def _uncounted(facts: Facts, place: int) -> int:
+    """Return how many tables were not counted, of which the total of the other tables says nothing."""
+    return sum(table.rows[place] is None for table in facts.tables)
+
+
+def _water(facts: Facts, totals: list[int | None]) -> Html:
+    """Draw the water. Where a place lacks rows only because some tables were not counted, its level is unknown."""
     full = max((total or 0 for total in totals), default=0)
-    return join(_surface(place, _level(total, full)) for place, total in enumerate(totals))
+    levels = [_level(total, full) for total in totals]
+    known = [None if _uncounted(facts, place) and level != 1 else level for place, level in enumerate(levels)]
+    return join(_surface(place, level) for place, level in enumerate(known))
 
 
 def _level(total: int | None, full: int) -> float | None:
@@ -67,7 +75,7 @@ def _gate(x: int) -> Html:
 
 
 def _basin(facts: Facts, place: int, total: int | None) -> Html:
-    uncounted = sum(table.rows[place] is None for table in facts.tables) if total is not None else 0
+    uncounted = _uncounted(facts, place) if total is not None else 0
     lines = [
         tag("dt", PLACES[place]),
         tag("dd", "not counted") if total is None else tag("dd", tag("b", number(total)), " rows"),

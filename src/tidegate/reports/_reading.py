@@ -57,6 +57,20 @@ class Batch:
 
 
 @dataclass(frozen=True)
+class Freshness:
+    """How far the target of a table is, and what keeps it from being further."""
+
+    loaded_to: str = ""
+    source_has: str = ""
+    loaded_at: str = ""
+    proven_at: str = ""
+    late: int = 0
+    held_by: tuple[str, ...] = ()
+    gaps: tuple[str, ...] = ()
+    watermark_set: str = ""
+
+
+@dataclass(frozen=True)
 class Table:
     name: str
     kind: str
@@ -70,6 +84,9 @@ class Table:
     """The cursor value up to which a table of versions is loaded."""
     batches: tuple[Batch, ...] | None = None
     """None for a table without batches."""
+    next: tuple[str, ...] = ()
+    """The steps of the next run, in words."""
+    freshness: Freshness = Freshness()
 
 
 @dataclass(frozen=True)
@@ -191,6 +208,21 @@ def _table(raw: Raw) -> Table:
         notes=tuple(str(note) for note in _list(raw, "notes")),
         watermark=_text(raw, "watermark"),
         batches=tuple(map(_batch, _parts(raw, "batches"))) if "batches" in raw else None,
+        next=tuple(str(step) for step in _list(raw, "next")),
+        freshness=_freshness(_part(raw, "freshness")),
+    )
+
+
+def _freshness(raw: Raw) -> Freshness:
+    return Freshness(
+        loaded_to=_text(raw, "loaded_to"),
+        source_has=_text(raw, "source_has"),
+        loaded_at=_text(raw, "loaded_at"),
+        proven_at=_text(raw, "proven_at"),
+        late=_whole(raw, "late") or 0,
+        held_by=tuple(str(holder) for holder in _list(raw, "held_by")),
+        gaps=tuple(str(gap) for gap in _list(raw, "gaps")),
+        watermark_set=_text(raw, "watermark_set"),
     )
 
 

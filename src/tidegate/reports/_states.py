@@ -48,6 +48,8 @@ WORDS = {
     "not proven": Style("?", "calm"),
     "behind": Style("→", "wait"),
     "interrupted": Style("‖", "wait"),
+    "under way": Style("▶", "wait"),
+    "not ended": Style("‖", "wait"),
     "warning": Style("▲", "wait"),
     "differences": Style("≠", "bad"),
     "failed": Style("✕", "bad"),

@@ -25,29 +25,34 @@ def tables(facts: Facts) -> Html:
     if not facts.tables:
         return empty("No tables yet. `tidegate init` proposes them from the source.")
     few = len(facts.tables) <= MANY_TABLES
-    drawn = (_table(table, f"t{i}", few or _has_problem(table)) for i, table in enumerate(facts.tables))
+    drawn = (_table(table, f"t{i}", few or has_problem(table)) for i, table in enumerate(facts.tables))
     return join([legend([value for table in facts.tables for value in table.values if not value.is_whole]), *drawn])
 
 
-def _has_problem(table: Table) -> bool:
+def has_problem(table: Table) -> bool:
     return style_of(table.status).tone == "bad" or any(style_of(value.state).tone == "bad" for value in table.values)
 
 
 def _table(table: Table, anchor: str, is_open: bool) -> Html:
+    return tag("details", summary(table), inside(table, anchor), class_="table", id=anchor, open=is_open)
+
+
+def inside(table: Table, anchor: str) -> Html:
+    """Return what a table's section holds below its summary. The ids of its rows begin with `anchor`."""
     anchors = [f"{anchor}v{i}" for i in range(len(table.values))]
-    inside = tag("div", _about(table), _notes(table.notes), *_values(table, anchors), class_="inside")
-    return tag("details", _summary(table), inside, class_="table", id=anchor, open=is_open)
+    return tag("div", _about(table), _notes(table.notes), *_values(table, anchors), class_="inside")
 
 
-def _summary(table: Table) -> Html:
-    """Return the name, the status, the values with a problem by state, and the number of values and rows."""
+def summary(table: Table, *further: Html) -> Html:
+    """Return the name, the status, the values with a problem by state, `further`, and the number of values and rows."""
     tally = Counter(value.state for value in table.values if style_of(value.state).tone != "good")
     tallies = [_tally(state, tally[state]) for state in by_urgency(tally)]
     values = sum(not value.is_whole for value in table.values)
     size = [plural(values, "value")] if values else []
     size += [f"{number(table.rows[2])} rows"] if table.rows[2] is not None else []
     name = tag("h3", tag("bdi", table.name))
-    return tag("summary", name, badge(table.status), *tallies, tag("span", " · ".join(size), class_="held"))
+    held = tag("span", " · ".join(size), class_="held")
+    return tag("summary", name, badge(table.status), *tallies, *further, held)
 
 
 def _tally(state: str, count: int) -> Html:

@@ -9,6 +9,8 @@ from typing import Any
 from tidegate.model.status import TableStatus, ValueStatus, VersionsStatus, WholeStatus
 
 Facts = dict[str, Any]
+_LATE = ("late", "in quarantine")  # what loads call rows that came late
+_MOVED_ON = ("pending", "missing", "differs")
 _MOVES = ("run", "repair", "backfill", "adopt")
 
 
@@ -77,6 +79,8 @@ def _table(table: TableStatus, receipts: Mapping[tuple[str, str], Facts], histor
         "rows": _rows(table, values),
         "values": values,
         **_version_facts(table),
+        "next": list(table.pending),
+        "freshness": _freshness(table, history),
         "notes": [
             *table.notes,
             *([table.problem] if table.problem else []),
@@ -101,6 +105,33 @@ def _version_facts(table: TableStatus) -> Facts:
     return {"watermark": table.watermark, "batches": [asdict(batch) for batch in table.batches]}
 
 
+def _freshness(table: TableStatus, history: Sequence[Facts]) -> Facts:
+    """Return how far the target is, how far the source is, what came late, and since when both were proven equal."""
+    own = table if isinstance(table, VersionsStatus) else None
+    in_source = [value.value for value in table.values if value.source_rows != 0]
+    is_whole = any(isinstance(value, WholeStatus) for value in table.values)
+    loads = [step for report in history for step in report["steps"] if step["table"] == table.table]
+    return {
+        "loaded_to": own.watermark if own else "" if is_whole else table.newest_loaded,
+        "source_has": own.newest if own else in_source[-1] if in_source and not is_whole else "",
+        "loaded_at": max((value.loaded_at for value in table.values), default=""),
+        "proven_at": _newest_equal(table.table, history),
+        "late": sum(step.get("counts", {}).get(count, 0) for step in loads for count in _LATE),
+        "held_by": list(own.held_by) if own else [],
+        "gaps": list(own.gaps) if own else [],
+        "watermark_set": own.watermark_set if own else "",
+    }
+
+
+def _newest_equal(table: str, history: Sequence[Facts]) -> str:
+    """Return when the newest verification began that found a table equal."""
+    for report in history:
+        compared = [each for each in report.get("comparisons", []) if each["table"] == table]
+        if report["verb"] == "verify" and compared and not any(map(_differs, compared)):
+            return str(report["started_at"])
+    return ""
+
+
 def _rows(table: TableStatus, values: Sequence[Facts]) -> Facts:
     """Return the rows in source, lake and target. Versions of the source are not always counted."""
     if isinstance(table, VersionsStatus):
@@ -110,11 +141,15 @@ def _rows(table: TableStatus, values: Sequence[Facts]) -> Facts:
     return {side: _total(in_scope, side) for side in ("source", "lake", "target")}
 
 
-def _total(values: Sequence[ValueStatus], side: str) -> int:
-    return sum(getattr(value, f"{side}_rows") or 0 for value in values)
+def _total(values: Sequence[ValueStatus], side: str) -> int | None:
+    """Return the rows of all values; None when one of them was not counted."""
+    counts = [getattr(value, f"{side}_rows") for value in values]
+    return None if None in counts else sum(counts)
 
 
 def _value(value: ValueStatus, compared: Facts | None, note: str) -> Facts:
+    if value.state in _MOVED_ON and compared is not None and not _differs(compared):
+        compared = None  # one side has changed since both were found equal
     hashes = {side: (compared[side] or {}).get("hash") if compared else None for side in ("source", "target")}
     known = asdict(value)
     shown = {

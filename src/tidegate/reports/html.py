@@ -45,9 +45,9 @@ ICON = (
 def render(facts: dict[str, Any]) -> str:
     """Return the page. The same facts give the same page, byte for byte; missing facts are not shown."""
     known = read(facts)
-    style, script = Html(_asset("page.css")), Html(_asset("page.js"))
+    style, script = Html(asset("page.css")), Html(asset("page.js"))
     head = tag("head", *_meta(known, script), tag("style", style))
-    body = tag("body", _top(known), tag("main", *_sections(known)), _foot(known), tag("script", script))
+    body = tag("body", _top(known), tag("main", *_sections(known)), foot(known), tag("script", script))
     return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
 
 
@@ -63,33 +63,36 @@ def write(facts: dict[str, Any], path: Path) -> Path:
     return path
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
     return files("tidegate.reports").joinpath(name).read_text("utf-8")
 
 
 def _meta(facts: Facts, script: str) -> list[Html]:
     allowed = b64encode(sha256(script.encode("utf-8")).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{allowed}'"
-    icon = "data:image/svg+xml;base64," + b64encode(ICON.encode("utf-8")).decode()
     return [
         tag("meta", charset="utf-8"),
         tag("meta", http_equiv="Content-Security-Policy", content=policy),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="color-scheme", content="light dark"),
         tag("title", f"{headline(facts)} Tidegate report"),
-        tag("link", rel="icon", href=icon),
+        tag("link", rel="icon", href="data:image/svg+xml;base64," + b64encode(ICON.encode("utf-8")).decode()),
     ]
 
 
 def _top(facts: Facts) -> Html:
     """Return the top of the page: logo, time, verdict, figures and flow."""
+    when = tag("span", f"{minute(facts.generated_at)} UTC" if facts.generated_at else "", class_="when")
+    inside = tag("div", top_bar(when), verdict(facts), figures(facts), class_="page")
+    return tag("header", inside, flow(facts), class_=f"band {verdict_status(facts)}")
+
+
+def top_bar(when: Html) -> Html:
+    """Return the line with the logo, a time and the button for light or dark."""
     wave = tag("path", d=f"{WAVE}M11 3v18")
     logo = tag("svg", wave, viewBox="0 0 22 24", class_="logo", aria_hidden="true")
-    when = tag("span", f"{minute(facts.generated_at)} UTC" if facts.generated_at else "", class_="when")
     toggle = tag("button", "Light or dark", type="button", id="theme", hidden=True)
-    bar = tag("div", logo, tag("strong", "Tidegate"), when, toggle, class_="bar-top")
-    inside = tag("div", bar, verdict(facts), figures(facts), class_="page")
-    return tag("header", inside, flow(facts), class_=f"band {verdict_status(facts)}")
+    return tag("div", logo, tag("strong", "Tidegate"), when, toggle, class_="bar-top")
 
 
 def _sections(facts: Facts) -> list[Html]:
@@ -99,7 +102,7 @@ def _sections(facts: Facts) -> list[Html]:
     return [tag("section", tag("h2", name), draw(facts), class_="page", id=anchor) for anchor, name, draw in parts]
 
 
-def _foot(facts: Facts) -> Html:
+def foot(facts: Facts) -> Html:
     when = f", {moment(facts.generated_at)}" if facts.generated_at else ""
     by = tag("p", "Made by Tidegate ", tag("bdi", facts.version), when, ". All times are UTC.")
     return tag("footer", tag("div", tag("p", tag("em", PROMISE)), tag("p", MEANING), by, class_="page"))

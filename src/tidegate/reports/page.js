@@ -50,10 +50,14 @@
   document.addEventListener("mouseout", hush);
   document.addEventListener("focusout", hush);
 
-  /* A calendar is one stop of the tab key; arrows walk inside it. */
-  for (const calendar of document.querySelectorAll(".calendar")) {
-    calendar.querySelectorAll("a.d").forEach((cell, i) => { if (i) cell.tabIndex = -1; });
-  }
+  /* A calendar is one stop of the tab key; arrows walk inside it. The live page says when it shows a new one. */
+  const oneStop = (part) => {
+    for (const calendar of part.querySelectorAll(".calendar")) {
+      calendar.querySelectorAll("a.d").forEach((cell, i) => { if (i) cell.tabIndex = -1; });
+    }
+  };
+  oneStop(document);
+  document.addEventListener("tidegate:shown", (event) => oneStop(event.target));
   const next = (cells, from, key) => {
     if (key === "ArrowRight") return cells[from + 1];
     if (key === "ArrowLeft") return cells[from - 1];
@@ -80,7 +84,7 @@
   /* A link to a row opens what it is folded into. */
   const unfold = () => {
     const row = document.getElementById(location.hash.slice(1));
-    if (!row) return;
+    if (!row || !row.closest("details")) return;
     for (let fold = row.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
     row.scrollIntoView({ block: "center" });
   };

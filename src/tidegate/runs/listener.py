@@ -20,6 +20,9 @@ class Listener:
     def phase_ended(self) -> None:
         """The phase is over."""
 
+    def ended(self) -> None:
+        """The run is over, and its report is kept."""
+
 
 class Boundary:
     """Called at every point where a run may be interrupted. Tests stop it there; otherwise nothing happens."""

@@ -232,6 +232,8 @@ class Run:
         except DatabaseError as problem:
             lost = Finding("", "report", f"the report could not be kept: {problem.happened}", severity="warning")
             return replace(report, findings=(*report.findings, lost))
+        finally:
+            self.listener.ended()
         return report
 
 

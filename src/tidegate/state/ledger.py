@@ -333,6 +333,11 @@ class Ledger:
         rows = self.session.query(sql("{first}", first=First(ordered, last)))
         return [json.loads(_unpacked(str(row[0]))) for row in rows]
 
+    def newest_runs(self, last: int) -> list[str]:
+        """Return the runs whose reports were kept last, the newest first."""
+        ordered = sql("SELECT run FROM {runs} ORDER BY at DESC", runs=self._of("runs"))
+        return [str(run) for (run,) in self.session.query(sql("{first}", first=First(ordered, last)))]
+
     def forget_reports(self, keep: int) -> int:
         """Delete all but the newest; how many were deleted."""
         rows = self.session.query(sql("SELECT run FROM {runs} ORDER BY at DESC", runs=self._of("runs")))

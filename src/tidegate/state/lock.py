@@ -6,6 +6,7 @@ import getpass
 import os
 import socket
 import time
+from dataclasses import dataclass
 
 from tidegate.errors import Locked
 from tidegate.interfaces import Session
@@ -13,6 +14,16 @@ from tidegate.sql.text import Literal, sql
 from tidegate.state.ledger import own
 
 _TRIES, _SECONDS_BETWEEN = 20, 0.05
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Who took the lock of a table last. Whether it is still held, only the server knows."""
+
+    table: str
+    run: str
+    holder: str
+    since: str
 
 
 def take(session: Session, table: str, run: str) -> None:
@@ -45,6 +56,12 @@ def newest_run(session: Session, table: str) -> str:
         sql("SELECT run FROM {locks} WHERE table_name = {table}", locks=own(session, "locks"), table=Literal(table))
     )
     return str(rows[0][0]) if rows else ""
+
+
+def holders(session: Session) -> list[Holder]:
+    """Return who took the lock of each table last."""
+    rows = session.query(sql("SELECT table_name, run, holder, since FROM {locks}", locks=own(session, "locks")))
+    return [Holder(*map(str, row)) for row in rows]
 
 
 def _comes_free(session: Session, name: str) -> bool:
