@@ -455,9 +455,9 @@ class Tidegate:
 
         return write(self.facts(), Path(path))
 
-    def facts(self, *, count_all: bool = True) -> dict[str, Any]:
+    def facts(self, *, count_all: bool = True, alerts: bool = False) -> dict[str, Any]:
         """Return what the HTML page shows, as plain data without secrets. Without `count_all`, rows are counted inside
-        of the look-back only."""
+        of the look-back only. With `alerts` it also has those of `monitor`."""
         from tidegate.reports.facts import page_facts, without_secrets
 
         project = self.project
@@ -468,7 +468,10 @@ class Tidegate:
         }
         now = datetime.now(UTC).isoformat(timespec="seconds")
         kept = [] if self.snapshots is None else self.snapshots.overview()
-        facts = page_facts(places, __version__, now, self.status(count_all=count_all), self.history(50), kept)
+        tables = self.status(count_all=count_all)
+        facts = page_facts(places, __version__, now, tables, self.history(50), kept)
+        if alerts:
+            facts["alerts"] = self.monitor(statuses=tables).to_dict()["alerts"]
         found: dict[str, Any] = without_secrets(facts, project.redactor().redact)
         return found
 

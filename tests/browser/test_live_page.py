@@ -19,7 +19,6 @@ from tidegate.ui.server import LiveServer
 from tidegate.ui.watch import Watch
 
 if TYPE_CHECKING:
-
     from playwright.sync_api import Browser, Page
 
     from tidegate.demo.embedded import EmbeddedPostgres

@@ -500,6 +500,7 @@ SHARED: dict[str, Statement] = {
     "ledger_scopes": Statement(lambda session: Ledger(session).scopes()),
     "ledger_declare": Statement(lambda session: Ledger(session).declare("it's", Scope(DAY))),
     "ledger_keep_report": Statement(lambda session: Ledger(session).keep_report("r-1", {"it's": '{"a": "\\n"}'})),
+    "ledger_newest_runs": Statement(lambda session: Ledger(session).newest_runs(50)),
     "ledger_reports": Statement(lambda session: Ledger(session).reports(20)),
     "ledger_forget_reports": Statement(
         lambda session: Ledger(session).forget_reports(1), answers={"SELECT run FROM": [("r-2",), ("r-1",)]}
@@ -514,6 +515,7 @@ SHARED: dict[str, Statement] = {
         lambda session: session.scanned_tables("SELECT * FROM t"), answers={"EXPLAIN": [("[]",)]}
     ),
     "lock_take": Statement(lambda session: lock.take(session, "it's", "r-1")),
+    "lock_holders": Statement(lock.holders),
     "lock_newest_run": Statement(lambda session: lock.newest_run(session, "it's")),
     "lock_refused": Statement(lambda session: lock.take(session, "it's", "r-1"), lock_is_free=False, raises=Locked),
 }

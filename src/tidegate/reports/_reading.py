@@ -131,6 +131,18 @@ class Finding:
 
 
 @dataclass(frozen=True)
+class Alert:
+    """One condition that monitoring found."""
+
+    severity: str
+    condition: str
+    table: str
+    text: str
+    remedy: str
+    since: str
+
+
+@dataclass(frozen=True)
 class FilterSnapshots:
     """The snapshots of one filter."""
 
@@ -159,6 +171,8 @@ class Facts:
     runs: tuple[Run, ...]
     findings: tuple[Finding, ...]
     snapshots: tuple[FilterSnapshots, ...] = ()
+    alerts: tuple[Alert, ...] = ()
+    """The most urgent first."""
 
 
 def read(raw: Raw) -> Facts:
@@ -176,7 +190,12 @@ def read(raw: Raw) -> Facts:
         runs=tuple(runs),
         findings=tuple(map(_finding, _parts(raw, "findings"))),
         snapshots=tuple(map(_snapshots, _parts(raw, "snapshots"))),
+        alerts=tuple(map(_alert, _parts(raw, "alerts"))),
     )
+
+
+def _alert(raw: Raw) -> Alert:
+    return Alert(*(_text(raw, key) for key in ("severity", "condition", "table", "text", "remedy", "since")))
 
 
 def _snapshots(raw: Raw) -> FilterSnapshots:

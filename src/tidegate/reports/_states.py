@@ -50,6 +50,8 @@ WORDS = {
     "interrupted": Style("‖", "wait"),
     "under way": Style("▶", "wait"),
     "not ended": Style("‖", "wait"),
+    "critical": Style("✕", "bad"),
+    "info": Style("i", "calm"),
     "warning": Style("▲", "wait"),
     "differences": Style("≠", "bad"),
     "failed": Style("✕", "bad"),

@@ -17,7 +17,7 @@ from tidegate.reports._findings import findings
 from tidegate.reports._flow import SHAPES, flow
 from tidegate.reports._markup import Html, join, prose, tag
 from tidegate.reports._pieces import definitions, empty, grid
-from tidegate.reports._reading import PLACES, Facts, Freshness, Table, read
+from tidegate.reports._reading import PLACES, Alert, Facts, Freshness, Table, read
 from tidegate.reports._runs import runs
 from tidegate.reports._snapshots import snapshots
 from tidegate.reports._states import TONES, badge, style_of
@@ -30,6 +30,7 @@ FRESHNESS = ("table", "loaded up to", "source has", "last loaded", "proven", "la
 STEPS_OF_A_TABLE = 20
 STEPS_OF_A_RUN = 8
 TITLES = {
+    "alerts": "Alerts",
     "tables": "Tables",
     "next": "Next run",
     "freshness": "Freshness",
@@ -146,6 +147,7 @@ def _parts(look: Look, facts: Facts) -> dict[str, str]:
         return {"verdict": _waiting(), **dict.fromkeys(TITLES, "")}
     return {
         "verdict": _verdict(facts),
+        "alerts": tag("ul", *map(_alert, facts.alerts), class_="findings") if facts.alerts else "",
         "tables": _tables(facts),
         "next": _next_run(facts),
         "freshness": _freshness(facts),
@@ -245,6 +247,14 @@ def _open_run(run: Mapping[str, Any]) -> Html:
     remedy = "If it was killed, the next `tidegate run` completes it."
     title = tag("h3", "A run ", badge("not ended"))
     return tag("article", title, definitions(pairs), tag("p", prose(f"{words} {remedy}")), class_="card")
+
+
+def _alert(alert: Alert) -> Html:
+    place = tag("b", tag("bdi", alert.table or "the project"))
+    about = join([tag("bdi", alert.condition), f" since {moment(alert.since)}" if alert.since else None])
+    remedy = tag("p", prose(alert.remedy)) if alert.remedy else None
+    words = tag("div", place, tag("p", prose(alert.text)), remedy, tag("small", about))
+    return tag("li", badge(alert.severity), words)
 
 
 # Tables

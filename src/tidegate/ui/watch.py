@@ -86,7 +86,7 @@ class Watch:
         try:
             tidegate = self._opened()
             try:
-                return {"raw": tidegate.facts(count_all=False), "problem": ""}
+                return {"raw": tidegate.facts(count_all=False, alerts=True), "problem": ""}
             finally:
                 tidegate.close()
         except TidegateError as problem:
