@@ -1,0 +1,1 @@
+SELECT run FROM "tidegate"."runs" ORDER BY at DESC LIMIT 50;

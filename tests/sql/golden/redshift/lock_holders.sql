@@ -1,0 +1,1 @@
+SELECT table_name, run, holder, since FROM "tidegate"."locks";
