@@ -11,7 +11,7 @@ LOCAL_SQLSERVER := sqlserver://sa:$${TIDEGATE_SQLSERVER_PASSWORD:-Tidegate-local
 NEED_SQLSERVER := $(wildcard tests/conformance/test_sqlserver_*.py tests/stories/test_sqlserver*.py) \
   tests/conformance/test_catalog.py tests/conformance/test_failures.py tests/sql
 
-.PHONY: help install demo demo-iceberg test test-all test-quick test-sqlserver bench bench-quick lint format golden lock clean
+.PHONY: help install demo demo-iceberg test test-all test-quick test-sqlserver test-airflow test-dagster bench bench-quick lint format golden lock clean
 
 # Paths are relative, so that a folder with spaces in its name works.
 VENV := .venv
@@ -48,6 +48,17 @@ test-sqlserver: $(STAMP) ## Run what needs SQL Server against a real one in a co
 	@test -n "$$TIDEGATE_TEST_SQLSERVER" || docker compose up --detach --wait sqlserver
 	TIDEGATE_ALL_PAIRS=1 TIDEGATE_TEST_SQLSERVER="$${TIDEGATE_TEST_SQLSERVER:-$(LOCAL_SQLSERVER)}" $(BIN)/python -m pytest $(AT_ONCE) $(NEED_SQLSERVER)
 
+test-airflow: .venv-airflow/installed ## Test the Airflow provider and the example DAGs in a real Airflow 3, in .venv-airflow
+	.venv-airflow/bin/python -m pytest -q -W ignore tests/orchestrators/test_airflow.py
+
+test-dagster: .venv-dagster/installed ## Test the Dagster door in a real Dagster, in .venv-dagster
+	.venv-dagster/bin/python -m pytest -q -W ignore tests/orchestrators/test_dagster.py
+
+# Airflow and Dagster pin much of what they use: each has an environment of its own, which the lock knows nothing of.
+.venv-%/installed: pyproject.toml $(STAMP)
+	@.ci/orchestrator $*
+	@touch $@
+
 bench: $(STAMP) ## Measure Tidegate beside other tools, every case; takes hours (BENCH="--cases extract-5m" for some)
 	PYTHONPATH=tests:. $(BIN)/python -m bench $(BENCH)
 
@@ -71,7 +82,7 @@ lock: $(STAMP) ## Pin every dependency anew, with hashes, in requirements.lock
 	  --generate-hashes --upgrade --quiet --custom-compile-command "make lock" --output-file requirements.lock
 
 clean: ## Remove .venv and what the tools left
-	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis spark-warehouse artifacts
+	rm -rf $(VENV) .venv-airflow .venv-dagster build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis spark-warehouse artifacts
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(STAMP): requirements.lock pyproject.toml

@@ -37,6 +37,7 @@ from tidegate.model.state import TableState
 from tidegate.model.status import TableStatus, VersionsStatus
 from tidegate.model.tokens import WatermarkSet
 from tidegate.model.values import Value
+from tidegate.monitoring.lineage import TableLineage, datasets_of, lineage_of
 from tidegate.monitoring.observe import observe
 from tidegate.monitoring.outlets import publish, run_ended, run_started
 from tidegate.ops.activity import ActivityWatch
@@ -448,6 +449,14 @@ class Tidegate:
     def publish(self, health: Health) -> list[str]:
         """Send figures and alerts to the outlets of `monitoring:`; return what could not be sent, and why."""
         return publish(health, self._known.project.monitoring, self._known.project.redactor().redact)
+
+    def lineage(self, table: str) -> TableLineage:
+        """Return what the source, the lake and the target of a table are called in OpenLineage."""
+        return next(datasets_of(self._pipeline, self._chosen([table])))
+
+    def lineage_of(self, report: RunReport) -> list[TableLineage]:
+        """Return what a run of this project says of each of its tables: rows, receipts, errors."""
+        return list(lineage_of(self._pipeline, report))
 
     def report(self, path: str | Path = "tidegate-report.html") -> Path:
         """Write one self-contained HTML page: what ran, how fast, and what source, lake and target hold."""

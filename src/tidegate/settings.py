@@ -187,6 +187,28 @@ class ColumnSettings(Settings):
         return given
 
 
+def _expectation(value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, (str, int, float, Decimal)):
+        raise wrong("must be `empty`, `rows`, `same`, a value, or a comparison such as `>= 1`")
+    return str(value).strip()
+
+
+class Rule(Settings):
+    """A rule of your own, asked with every verification: a query and what it must answer."""
+
+    sql: Text
+    """The query, in the words of the database that answers. Its first column counts."""
+    expect: Annotated[str, BeforeValidator(_expectation)] = "empty"
+    """What it must answer: `empty` (no row), `rows` (at least one), a value, a comparison such as `>= 1`, or `same`:
+    the same answer from source and target."""
+    severity: Literal["error", "warning", "note"] = "error"
+    """What it means when it does not: an error ends `verify` with exit code 3."""
+    side: Literal["target", "source"] = "target"
+    """Who answers."""
+    name: str = ""
+    """What the report calls the rule."""
+
+
 class TableSettings(Settings):
     """What every table has."""
 
@@ -203,6 +225,8 @@ class TableSettings(Settings):
     """How rows are applied to the target, instead of the kind's own load."""
     check: Names | None = None
     """How `verify` compares both sides, instead of the check of the load: one name, or a list of them."""
+    checks: tuple[Rule, ...] = ()
+    """Rules of your own that `verify` asks: `[{sql: "SELECT id FROM sales WHERE amount < 0", expect: empty}]`."""
     source_table: Name
     """Its name in the source, when it is not the key; `schema.table` where it is outside of the default schema."""
     target_table: Name

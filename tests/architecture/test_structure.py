@@ -50,7 +50,7 @@ MAY_IMPORT = {
     "spark": {"errors", "interfaces", "buckets", "_version"},
     "runs": {
         *("errors", "model", "interfaces", "sql", "hashing", "buckets", "config", "tables", "state", "spark"),
-        "logs",
+        *("logs", "settings"),
     },
     "ops": {"errors", "model", "interfaces", "hashing", "sql", "plugins", "config", "tables", "state", "runs"},
     "reports": {"model"},
@@ -61,6 +61,7 @@ MAY_IMPORT = {
         *("frames", "runs", "ops", "reports", "monitoring", "snapshots", "_version"),
     },
     "dlt": {"errors", "model", "interfaces", "hashing", "config", "runs", "api"},
+    "airflow": {"errors", "model", "monitoring", "api", "_version"},
     "facades": {"errors", "model", "api"},
     "demo": {"errors", "model"},
     "ui": {"errors", "reports", "api", "_version"},

@@ -41,7 +41,7 @@ from tidegate.interfaces.lake import Lake, PartWriter
 from tidegate.interfaces.load import Load
 from tidegate.model.connection import Connection
 from tidegate.plugins import database, installed
-from tidegate.settings import ColumnSettings, Settings, TableSettings
+from tidegate.settings import ColumnSettings, Rule, Settings, TableSettings
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -82,6 +82,7 @@ def sections() -> list[Section]:
     kinds = [Section(f"A table of kind `{kind}`", _parts_of(preset)) for kind, preset in KINDS.items()]
     return [
         Section("Every table", [("", TableSettings)]),
+        Section("`checks:`", [("", Rule)]),
         *kinds,
         *(Section(f"`changes: {name}`", [("", plugins.change(name).Settings)]) for name in _others("changes")),
         *(Section(f"`load: {name}`", [("", plugins.load(name).Settings)]) for name in _others("loads")),

@@ -355,6 +355,12 @@ def test_json_has_everything(shop: Shop):
     assert document["last_run"]["verb"] == "run"
 
 
+def test_an_unknown_key_of_an_outlet_is_refused_with_the_right_one(shop: Shop):
+    shop.settings["monitoring"] = {"webhook": {"url": "http://127.0.0.1:9", "header": {}}}
+    with pytest.raises(ConfigError, match="headers"):
+        shop.tidegate()
+
+
 def test_an_unknown_threshold_is_refused(shop: Shop):
     shop.settings["monitoring"] = {"tables": {"sales": {"unmovd": "1 hour"}}}
     with pytest.raises(ConfigError, match="unmovd"):

@@ -144,6 +144,7 @@ def test_a_short_table_has_every_default():
         "max_apply_rows": None,
         "proof": "hash",
         "keys": None,
+        "checks": (),
         "columns": {},
         "only_columns": None,
         "where": None,
@@ -221,7 +222,7 @@ def test_an_unknown_key_names_the_nearest_right_one(refused):
     assert str(error) == (
         "tidegate.yml:7: `partiton_column` is not a setting of tables.daily_transactions.\n"
         "Nothing was read or written.\n"
-        "Did you mean `partition_column`? Settings here: batch_bytes, batch_rows, changes, check, columns, "
+        "Did you mean `partition_column`? Settings here: batch_bytes, batch_rows, changes, check, checks, columns, "
         "distribution, hold_back, initial_load_count, keys, kind, lake_table, load, look_back, max_apply_rows, "
         "on_target_change, "
         "only_columns, partition_column, proof, ready_query, restatement, restatement_column, retain, sort_keys, "

@@ -16,8 +16,9 @@ from tidegate.model.coverage import CHECK as COVERAGE
 from tidegate.model.description import Section
 from tidegate.model.explain import explain, place_of, value_of, verb_of
 from tidegate.model.health import Snapshot
+from tidegate.model.names import pluralize
 from tidegate.model.plan import Labels, Plan
-from tidegate.model.report import RunReport, engine_in_words
+from tidegate.model.report import RULE, RunReport, engine_in_words
 from tidegate.model.status import TableStatus
 from tidegate.model.windows import is_whole
 
@@ -226,6 +227,9 @@ def _verdict(report: RunReport) -> str:
         empty = [table for table, coverage in report.coverage.items() if coverage.is_empty]
         return f"{equal}, but nothing is copied of {_first_few(empty)}"
     if report.outcome == "differences":
+        errors = [finding for finding in report.findings if finding.severity == "error"]
+        if all(finding.check == RULE for finding in errors):
+            return f"{equal}, but {pluralize(len(errors), 'rule')} of the configuration do not hold"
         only_coverage = all(finding.check == COVERAGE for finding in report.findings if finding.severity == "error")
         return f"{equal}, but rows are missing that no setting excludes" if only_coverage else DIFFERS
     return equal if report.outcome == "equal" else report.outcome

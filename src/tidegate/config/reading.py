@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from pydantic import ValidationError
 
@@ -399,11 +399,17 @@ class Build:
 def _model_at(model: type[Settings], at: Iterable[str | int]) -> type[Settings]:
     """Return the model of a nested group of settings, such as `values` in a table."""
     for step in at:
-        inner = model.model_fields[str(step)].annotation
-        assert isinstance(inner, type)
-        assert issubclass(inner, Settings)
-        model = inner
+        field = model.model_fields.get(str(step))
+        # A number is a place in a list of groups, and another name that of a group in a mapping.
+        model = model if field is None else _group_in(field.annotation) or model
     return model
+
+
+def _group_in(annotation: Any) -> type[Settings] | None:
+    """Return the group of settings in an annotation such as `Webhook | None` or `tuple[Rule, ...]`."""
+    if isinstance(annotation, type) and issubclass(annotation, Settings):
+        return annotation
+    return next((found for inner in get_args(annotation) if (found := _group_in(inner)) is not None), None)
 
 
 def nearest_name(word: str, names: Iterable[str]) -> str:

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from tidegate.model.coverage import Coverage
 
 
+RULE = "rule"
+"""The name of the check in findings about rules of the user."""
 PROCESS = "process"
 _PROCESS_NAMES = (PROCESS, "this process")  # the second is in reports of earlier versions
 

@@ -116,7 +116,7 @@ def _last_line(error: str) -> str:
 def _differs(health: TableHealth) -> Iterator[Alert]:
     cure = f"`tidegate verify --deep {health.table}` names the keys; `tidegate repair {health.table}` loads them again."
     if health.findings:
-        text = f"the target differs from the source: {'; '.join(health.findings)}"
+        text = f"the newest verification found: {'; '.join(health.findings)}"
         yield Alert("critical", "differs", health.table, text, remedy=cure)
     elif health.state == "differs":
         yield Alert("critical", "differs", health.table, "the target was changed after it was loaded", remedy=cure)

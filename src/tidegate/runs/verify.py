@@ -11,6 +11,7 @@ from tidegate.interfaces.check import Check, Sides, Snapshot
 from tidegate.model.report import Finding, RunReport, StepOutcome
 from tidegate.model.values import Value
 from tidegate.runs.plan import planning
+from tidegate.runs.rules import ask_rules
 from tidegate.runs.run import Job, Run, snapshot_of
 from tidegate.spark.executor import SplitOutcome
 from tidegate.tables.planned import FailedTable, PlannedTable, partition_results
@@ -49,6 +50,7 @@ def verify(run: Run, keys: Sequence[str], *, deep: bool = False) -> RunReport:
             run.findings += findings
             windows += [Comparable(table, check, window) for window in to_compare]
     _compare(run, windows, deep=deep)
+    ask_rules(run, planned)
     return run.keep(_report(run))
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from openlineage.client.event_v2 import InputDataset, OutputDataset, RunEvent
     from openlineage.client.transport import Transport
 
-PRODUCER = f"https://pypi.org/project/tidegate/{__version__}"
+PRODUCER = f"urn:tidegate:{__version__}"
 PARENT = "OPENLINEAGE_PARENT_ID"
 """Names the run that started us: `namespace/name/UUID`, as Airflow and dbt pass it on."""
 TIMEOUT = 5.0
