@@ -24,6 +24,7 @@ from tidegate.frames.door import Frames, Window
 from tidegate.interfaces.database import Database
 from tidegate.interfaces.lake import Lake
 from tidegate.interfaces.open_table import OpenTable
+from tidegate.model.analysis import boundaries, missing_data
 from tidegate.model.columns import TableSchema
 from tidegate.model.description import Section
 from tidegate.model.health import Snapshot as Health
@@ -36,7 +37,7 @@ from tidegate.model.scope import Scope
 from tidegate.model.state import TableState
 from tidegate.model.status import TableStatus, VersionsStatus
 from tidegate.model.tokens import WatermarkSet
-from tidegate.model.values import Value
+from tidegate.model.values import Value, ValueKind
 from tidegate.monitoring.lineage import TableLineage, datasets_of, lineage_of
 from tidegate.monitoring.observe import observe
 from tidegate.monitoring.outlets import publish, run_ended, run_started
@@ -55,6 +56,7 @@ from tidegate.ops.proposal import propose
 from tidegate.ops.queries import queries
 from tidegate.ops.restore import Restored, restore
 from tidegate.ops.stages import drop_orphans, drop_staging_table, orphans
+from tidegate.ops.validation import issues_of, partition_issues
 from tidegate.ops.values import distinct_values
 from tidegate.ops.watermark import set_watermark, watermark_status
 from tidegate.runs.adopt import adopt
@@ -400,6 +402,44 @@ class Tidegate:
         """Where every value stands, and what is pending."""
         with planning(self._pipeline) as planner:
             return [status_of(result) for result in planner.plan(self._chosen(tables), count_all=count_all)]
+
+    def analyze(self, *tables: str) -> dict[str, dict[str, Any]]:
+        """Return what source, lake and target hold of each table, what is missing or differs, and values that native
+        partitions of the target have no bounds for. Counts rows, reads none."""
+        found = {}
+        for status in self.status(*tables, count_all=True):
+            found[status.table] = missing_data(status)
+            layout = None if status.state == "failed" else self.native_partitions(status.table)
+            if layout is not None:
+                found[status.table]["native_partitions"] = boundaries(layout, self._values_in_source(status, layout))
+        return found
+
+    def _values_in_source(self, status: TableStatus, layout: PartitionLayout) -> list[Value]:
+        """Return the values in scope of a table that is divided by the column of its native partitions."""
+        if status.kind != "partition" or layout.column.lower() != status.partition_column.lower():
+            return []
+        bounds = [bound for part in layout.partitions for bound in (part.low, part.high, *part.values) if bound]
+        kind = bounds[0].kind if bounds else ValueKind.TEXT
+        outside = ("out of scope", "forgotten", "removed")
+        shown = [value for value in status.values if value.source_rows != 0 and value.state not in outside]
+        return [Value.of(value.value, kind) for value in shown]
+
+    def validate(self, *tables: str, deep: bool = False) -> dict[str, dict[str, list[str]]]:
+        """Compare every row, and look at versions, rules and native partitions. Return the issues by table and kind:
+        `differences`, `rules`, `partitions`. Empty when all is well.
+
+        Equal hashes over every row prove decimals exactly; a type that cannot hold them is a difference."""
+        keys = self._chosen(tables)
+        report = self.verify(*keys, deep=deep)
+        found = issues_of(report, keys)
+        for key in keys:
+            found[key]["partitions"] = partition_issues(self.analyze(key)[key])
+        clean: dict[str, dict[str, list[str]]] = {}
+        for key, issues in found.items():
+            left = {kind: texts for kind, texts in issues.items() if texts}
+            if left:
+                clean[key] = left
+        return clean
 
     def describe(self, table: str) -> dict[str, list[Section]]:
         """All that the catalogs of `source` and `target` tell of a table; nothing of one that cannot be seen."""

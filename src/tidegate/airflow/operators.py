@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -59,7 +60,8 @@ class TidegateOperator(BaseOperator):
             raise AirflowFailException(str(problem)) from None
         except TidegateError as problem:
             raise AirflowException(str(problem)) from None
-        facts: dict[str, Any] = report.to_dict()
+        # Lists instead of tuples, which XCom would wrap.
+        facts: dict[str, Any] = json.loads(json.dumps(report.to_dict()))
         context["ti"].xcom_push(key=FACETS, value=[facets_of(table) for table in lineage])
         self._tell_assets(context, report)
         if report.exit_code:

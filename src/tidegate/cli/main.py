@@ -15,6 +15,7 @@ _COMMANDS = {
     "start": ("init", "demo"),
     "sync": ("sync",),
     "daily": ("plan", "run", "verify", "repair", "backfill"),
+    "analyze": ("analyze", "validate"),
     "show": ("status", "explain", "describe", "grants", "history", "report", "plugins"),
     "monitor": ("monitor",),
     "ui": ("ui",),

@@ -257,8 +257,7 @@ class IncrementalSQLServerParquetPipeline(PartitionSwitching):
 
     def get_missing_data_analysis(self, table_config: Mapping[str, Any]) -> dict[str, Any]:
         """Return what source, Parquet and target hold of each table, and what is missing or differs."""
-        statuses = self._project(sections_of(table_config)).status(count_all=True)
-        return {status.table: analysis.missing_data(status) for status in statuses}
+        return self._project(sections_of(table_config)).analyze()
 
     def get_pipeline_status(self, table_config: Mapping[str, Any]) -> dict[str, Any]:
         """Return where each table stands: what was processed last, what is pending, and whether all agree."""

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tidegate.api import TableSync, Tidegate
-from tidegate.facades.pipeline.analysis import native
 from tidegate.facades.pipeline.logs import LOGGER
 from tidegate.facades.pipeline.tables import tables_of
+from tidegate.model.analysis import native
 from tidegate.model.names import TableName
 from tidegate.model.native import PartitionLayout
 from tidegate.model.report import RunReport
