@@ -45,7 +45,7 @@ from tidegate.ops.activity import ActivityWatch
 from tidegate.ops.cleanup import HOURS_BEFORE_A_WORKSPACE_IS_DEAD, Cleaned, clean
 from tidegate.ops.describe import describe
 from tidegate.ops.detection import Proposal
-from tidegate.ops.feeds import FeedOutcome, TableHealth, change_feed, examine
+from tidegate.ops.feeds import FeedOutcome, TableHealth, as_text, change_feed, examine
 from tidegate.ops.forget import forget
 from tidegate.ops.init import propose_file
 from tidegate.ops.native_partitions import layout_of
@@ -355,6 +355,11 @@ class Tidegate:
     def drop_feed(self, *tables: str, dry_run: bool = False) -> list[FeedOutcome]:
         """Remove from the source what `create_feed` made, and return the statements."""
         return change_feed(self._pipeline, self._chosen(tables), "drop", dry_run=dry_run)
+
+    @staticmethod
+    def in_words(found: Sequence[TableHealth]) -> list[str]:
+        """Return what `doctor` found as lines for people."""
+        return as_text(found)
 
     def doctor(self, *tables: str) -> list[TableHealth]:
         """Return whether the change feeds of these tables are alive, how far behind, and what is missing."""

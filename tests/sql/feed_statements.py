@@ -7,11 +7,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from sql.statements import COBID, NOTE, ODD, Statement, own, read
+from sql.statements import COBID, ENTRY, NOTE, ODD, Statement, column, own, read
 from tidegate.databases.postgresql.feeds.cdc import LogicalDecoding
-from tidegate.interfaces import Session
+from tidegate.interfaces import ReadRequest, Session
 from tidegate.interfaces.feed import FeedTable
+from tidegate.loads._feed_versions import FeedVersionTask, take_back
 from tidegate.model.feeds import Position
+from tidegate.model.types import Type
+from tidegate.model.windows import WHOLE_TABLE
 from tidegate.sql.keys import has_key
 from tidegate.sql.text import raw
 
@@ -47,6 +50,7 @@ FACTS: dict[str, Any] = {
     "identity_key": None,
     "stored_apart": None,
     "generated": None,
+    "partitions": None,
 }
 FACTS["publication"].update(dict.fromkeys(("pubinsert", "pubupdate", "pubdelete", "pubtruncate"), False))
 LIVE = {**FACTS, "wal_level": "logical", "may": True}
@@ -105,7 +109,19 @@ def _problems(session: Session) -> None:
                 session.execute(raw(statement.removesuffix(";")))
 
 
-SHARED_FEEDS = {"keys_of_changes": Statement(keys)}
+def rewound(session: Session) -> None:
+    """What later windows of a change feed made of a table of versions is taken back."""
+    key, start, end = own(session, COBID, column("start", Type("timestamp", 6)), column("end", Type("timestamp", 6)))
+    [flag] = own(session, column("is current", Type("bool")))
+    request = ReadRequest(ODD, (key,))
+    task = FeedVersionTask(
+        *("orders", request, WHOLE_TABLE, ENTRY), keys=(key.name,), start=start, end=end, flag=flag, closes=True
+    )
+    for statement in take_back(task, "2024-01-31 10:00:00.000001"):
+        session.execute(statement)
+
+
+SHARED_FEEDS = {"keys_of_changes": Statement(keys), "feed_versions_taken_back": Statement(rewound)}
 POSTGRESQL_FEEDS = {
     "feed_cdc_state": Statement(_state, answers=_answers(LIVE)),
     "feed_cdc_read": Statement(_read, answers=_answers(LIVE)),

@@ -39,6 +39,7 @@ def plan(tables: tuple[str, ...], config: Path, output: Output) -> int:
 @tables_argument
 @config_option
 @click.option("--reload", is_flag=True, help="Extract and load everything in scope again.")
+@click.option("--resync", is_flag=True, help="Read tables as a whole whose change feed lost its place.")
 @click.option("--resume", is_flag=True, help="Also go on with tables that were restored to an earlier state.")
 @yes_option
 @move_options
@@ -47,6 +48,7 @@ def run(
     tables: tuple[str, ...],
     config: Path,
     reload: bool,
+    resync: bool,
     resume: bool,
     yes: bool,
     output: Output,
@@ -59,7 +61,7 @@ def run(
     if reload:
         confirm("Everything in scope will be extracted and replaced in the target. Go on?", yes)
     with open_project(config, output, **how) as project:
-        report = project.run(*tables, reload=reload, resume=resume, check=False)
+        report = project.run(*tables, reload=reload, resync=resync, resume=resume, check=False)
         output.report(report)
     return report.exit_code
 

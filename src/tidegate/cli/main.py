@@ -25,6 +25,7 @@ _COMMANDS = {
     "dlt": ("dlt",),
     "schema": ("schema",),
     "watermark": ("watermark",),
+    "feed": ("feed", "doctor"),
     "snapshot": ("snapshot",),
     "restore": ("restore",),
     "config": ("config",),

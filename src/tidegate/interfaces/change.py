@@ -108,6 +108,8 @@ class LoadNeeds:
     """Rows leave the target that the source does not have."""
     all_rows: bool = False
     """Every window holds all rows of the source."""
+    images: bool = False
+    """Every change counts, with the values that it wrote, and not only the row as it is since."""
     order_matters: bool = False
     """Loading windows in another order than they were read gives another result."""
 

@@ -41,6 +41,8 @@ class FeedTable:
     batch: BatchSize = field(default_factory=BatchSize)
     images: bool = False
     """The values of all columns are asked for, not only those of the key."""
+    truncates: bool = False
+    """A truncate comes as a change of its own, without a key. Otherwise the whole table is read after it."""
 
     @property
     def told(self) -> tuple[Column, ...]:
@@ -62,6 +64,9 @@ class FeedState:
     """Why nothing can be read from that position: the log was removed, the feed was switched off and on."""
     truncated: bool = False
     """The table was emptied at once after the position: it must be read as a whole."""
+    untold: str = ""
+    """Why rows came or went that the log does not tell, such as those of a partition that was detached: the table must
+    be read as a whole."""
     notices: tuple[str, ...] = ()
     """What people should know: who removes the log, and when."""
     warnings: tuple[str, ...] = ()

@@ -13,10 +13,12 @@ from pydantic import model_validator
 
 from tidegate.errors import ConfigError, DriftStop, Unsupported
 from tidegate.history.version_task import GeneratedColumns, VersionTask
-from tidegate.interfaces.change import ChangeColumns, LoadNeeds
+from tidegate.interfaces.change import Change, ChangeColumns, LoadNeeds
 from tidegate.interfaces.database import ReadRequest, Session
-from tidegate.interfaces.load import Batches, Incoming, Load, Loaded, LoadTask, ReceiptOf, Requirements
+from tidegate.interfaces.load import AnySettings, Batches, Incoming, Load, Loaded, LoadTask, ReceiptOf, Requirements
 from tidegate.loads._current_rows import require_one_current_row
+from tidegate.loads._feed_versions import FeedVersions
+from tidegate.loads._keys import key_of
 from tidegate.loads._timeline import apply_versions
 from tidegate.model.columns import Column, TableSchema
 from tidegate.model.plan import Load as LoadStep
@@ -27,6 +29,7 @@ from tidegate.model.values import ValueKind
 from tidegate.model.windows import ALL_VERSIONS
 from tidegate.settings import Columns, Count, ScalarText, Settings, Text, wrong
 from tidegate.sql.cursors import is_current
+from tidegate.sql.text import sql
 from tidegate.tables.found import UNTOUCHED, Catalogs, FoundTable, named_column, spelled_like
 
 DEFAULT_FLAG, DEFAULT_GENERATED_FLAG, DEFAULT_END = "IsLatest", "is_current", "end_date"
@@ -78,6 +81,21 @@ class Scd2Settings(Settings):
         return self.history == "source"
 
 
+class Scd2FeedSettings(Settings):
+    """A table of versions that a change feed makes: one of every change, from the time of its commit on."""
+
+    start_column: Text = "start_date"
+    """The target's column for the start of a version, in UTC."""
+    end_column: Text = "end_date"
+    """The column for the end of a version, which is the start of the next."""
+    flag_column: Text = DEFAULT_GENERATED_FLAG
+    """The column that tells which version is current."""
+    surrogate_key: Text | None = None
+    """A column that numbers versions, which the target fills in by itself."""
+    deletes: Literal["close", "ignore"] = "close"
+    """What becomes of entities that were deleted in the source: their version ends (`close`), or it stays open."""
+
+
 @dataclass(frozen=True)
 class Scd2Requirements(Requirements):
     """What the versions of a table are made of."""
@@ -112,9 +130,15 @@ class Scd2(Load):
     # Resolve
 
     @classmethod
+    def settings_for(cls, change: type[Change]) -> type[AnySettings]:
+        return Scd2FeedSettings if change.reads_feed else Scd2Settings
+
+    @classmethod
     def requirements(
         cls, settings: Any, source: TableSchema, change: ChangeColumns, catalogs: Catalogs
     ) -> Requirements:
+        if change.feed:
+            return _required_of_feed(settings, source, catalogs)
         cursor = change.by
         keys = _business_keys(settings, source, cursor)
         named = partial(_named, settings, source)
@@ -151,6 +175,8 @@ class Scd2(Load):
         cls, settings: Any, table: FoundTable, required: Requirements, change: ChangeColumns, catalogs: Catalogs
     ) -> tuple[Load, FoundTable]:
         assert isinstance(required, Scd2Requirements) and required.start is not None
+        if change.feed:
+            return _of_feed(settings, table, required, catalogs)
         _require_copied(settings, table, set(required.keep_types))
         table = _with_surrogate(settings, table, catalogs)
         if required.flag is None:
@@ -227,6 +253,43 @@ class Scd2(Load):
         """Return the columns that name a version, as the lake has them: a generated start is the cursor there."""
         group = self.template.scd2_columns.version_key
         return [self.cursor if name == self.start and self.cursor is not None else name for name in group]
+
+
+def _required_of_feed(settings: Any, source: TableSchema, catalogs: Catalogs) -> Scd2Requirements:
+    keys = key_of(settings, source, "keys")
+    if not keys:
+        raise Unsupported(
+            f"{settings.name}: nothing names a row of {source.name}, so its versions cannot be told apart.",
+            UNTOUCHED,
+            "Name `keys`, or add a primary key.",
+        )
+    generated = start, end, flag = _generated(settings, None)
+    with_versions = _with_generated(settings, source, generated, keys, catalogs)
+    return Scd2Requirements(
+        with_versions,
+        keys=keys,
+        keep_types={*keys, *(column.name for column in generated)},
+        needed=(start,),
+        index=source.exact_column(keys[0]),
+        deletes=False,
+        generated=tuple(column.name for column in generated),
+        start=start,
+        flag=flag,
+        end=end,
+    )
+
+
+def _of_feed(
+    settings: Any, table: FoundTable, required: Scd2Requirements, catalogs: Catalogs
+) -> tuple[Load, FoundTable]:
+    _require_copied(settings, table, set(required.keep_types))
+    table = _with_surrogate(settings, table, catalogs)
+    by_name = {column.name: column for column in table.target_columns}
+    start, end, flag = (by_name[name] for name in table.generated)
+    current = is_current(flag, "1")
+    # Only current versions count as rows that the source has.
+    table = replace(table, gone=sql("NOT ({current})", current=current))
+    return FeedVersions(required.keys, start, end, flag, settings.deletes == "close"), table
 
 
 def _template(

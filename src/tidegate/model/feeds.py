@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 OPERATION, POSITION, TIME = "tidegate_operation", "tidegate_position", "tidegate_committed_at"
 """The columns of a change besides those of the table."""
-INSERT, UPDATE, DELETE, PARTIAL = 1, 2, 3, 4
+INSERT, UPDATE, DELETE, PARTIAL, TRUNCATE = 1, 2, 3, 4, 5
 """What a change did. `PARTIAL` is an update whose image lacks values that the log does not have, since they did not
-change: they are null in it."""
-OPERATIONS = {INSERT: "insert", UPDATE: "update", DELETE: "delete", PARTIAL: "update"}
+change: they are null in it. `TRUNCATE` emptied the table: it has no key."""
+OPERATIONS = {INSERT: "insert", UPDATE: "update", DELETE: "delete", PARTIAL: "update", TRUNCATE: "truncate"}
 
 
 @dataclass(frozen=True, order=True)

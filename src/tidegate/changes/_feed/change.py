@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, ClassVar, TypeVar
@@ -16,7 +16,7 @@ from tidegate.changes._feed.status import status
 from tidegate.errors import ConfigError, FeedLost, ForeignTarget, Unsupported
 from tidegate.interfaces.change import Change, ChangeColumns, Extraction, LoadNeeds, Sessions
 from tidegate.interfaces.database import Database, ReadRequest
-from tidegate.interfaces.feed import Feed, FeedTable
+from tidegate.interfaces.feed import Feed, FeedState, FeedTable
 from tidegate.interfaces.lake import LakeTable, Layout
 from tidegate.model.columns import TableSchema
 from tidegate.model.names import pluralize
@@ -32,6 +32,7 @@ from tidegate.sql.contents import checksum, count_rows
 from tidegate.tables.found import UNTOUCHED, Catalogs, FoundTable
 from tidegate.tables.planned import PlannedTable
 
+OTHER_COLUMNS = "it was extracted with other columns"
 AnyEntry = TypeVar("AnyEntry", LakeEntry, LedgerEntry)
 
 
@@ -40,7 +41,7 @@ class FeedChange(Change):
     """The change of one table that is told by a change feed."""
 
     Settings: ClassVar[type[Settings]] = FeedSettings
-    loads: ClassVar[tuple[str, ...]] = ("merge", "apply_changes")
+    loads: ClassVar[tuple[str, ...]] = ("merge", "apply_changes", "scd2")
     serial_loads = True  # what was read later has the last word
     brings_changes = True
     reads_feed = True
@@ -72,7 +73,7 @@ class FeedChange(Change):
         cls, settings: Any, table: FoundTable, columns: ChangeColumns, needs: LoadNeeds, catalogs: Catalogs
     ) -> FeedChange:
         feed = cls.feed_of(settings, catalogs.source.database, catalogs.target.database)
-        images = settings.mode == "images"
+        images = (settings.mode or ("images" if needs.images and feed.has_images else "keys")) == "images"
         if images and not feed.has_images:
             raise Unsupported(
                 f"{settings.name}: {feed.label} tells keys only, `mode: images` needs values.",
@@ -89,7 +90,10 @@ class FeedChange(Change):
             )
         request = table.from_source(None)
         keys = tuple(by_name[name] for name in needs.keys)
-        told = FeedTable(table.source.name, request.columns, keys, request.text_columns, request.batch, images)
+        told = FeedTable(
+            *(table.source.name, request.columns, keys, request.text_columns, request.batch, images),
+            truncates=images and needs.images,
+        )
         return cls(table, settings, feed, told, needs)
 
     @property
@@ -171,30 +175,36 @@ class FeedChange(Change):
     def plan(self, state: TableState, request: Request) -> tuple[Scope, list[Step]]:
         assert isinstance(state, FeedTableState)
         self._refuse_a_target_that_was_there_before(state, request)
-        extract = self._extract(state, request)
-        loads = list(self._loads(state, extract))
-        steps: list[Step] = [extract] if extract is not None else []
-        return Scope(), [*steps, *loads, *self._removals(state, extract, request), *self._notices(state)]
+        extracts = self._extracts(state, request)
+        loads = list(self._loads(state, extracts))
+        return Scope(), [*extracts, *loads, *self._removals(state, extracts, request), *self._notices(state)]
 
-    def _extract(self, state: FeedTableState, request: Request) -> Extract | None:
+    def _extracts(self, state: FeedTableState, request: Request) -> list[Extract]:
         feed, position = self._readable(state), state.position
         why = self._why_whole(state, feed, request)
         assert state.next_window is not None
         if why:
             first, again = feed.first, why if position is not None else ""
             window = self._window(upto=first.order, detail=first.detail, whole=True, why=again)
-            return Extract(state.next_window, why, token=window)
-        assert position is not None, "a table without a position is read as a whole"
+            earlier = self._changes(state, feed) if why in (OTHER_COLUMNS, feed.untold) and self.needs.images else []
+            name = Value.of(f"{state.next_window.text}-w", ValueKind.TEXT) if earlier else state.next_window
+            return [*earlier, Extract(name, why, token=window)]
+        return self._changes(state, feed)
+
+    def _changes(self, state: FeedTableState, feed: FeedState) -> list[Extract]:
+        """Return the extract of what changed since the last window; empty where nothing did."""
+        position = state.position
+        assert position is not None and state.next_window is not None
         if feed.changes == 0 or feed.now.order <= position.order:
-            return None
+            return []
         window = self._window(after=position.order, upto=feed.now.order, detail=feed.now.detail)
         told = "changes" if feed.changes is None else pluralize(feed.changes, "change")
-        return Extract(state.next_window, f"{told} in the feed", token=window)
+        return [Extract(state.next_window, f"{told} in the feed", token=window)]
 
     def _window(self, **fields: Any) -> FeedWindow:
         return FeedWindow(feed=self.feed.id, mode="images" if self.feed_table.images else "keys", **fields)
 
-    def _readable(self, state: FeedTableState) -> Any:
+    def _readable(self, state: FeedTableState) -> FeedState:
         """Return where the feed is. Raises Unsupported with the statements that mend it."""
         if state.feed is not None:
             return state.feed
@@ -206,7 +216,7 @@ class FeedChange(Change):
             "\n".join(["An administrator runs:", *statements]) if statements else "",
         )
 
-    def _why_whole(self, state: FeedTableState, feed: Any, request: Request) -> str:
+    def _why_whole(self, state: FeedTableState, feed: FeedState, request: Request) -> str:
         """Return why the whole table is read; an empty text where its changes are. Raises FeedLost."""
         position, last = state.position, state.last
         if request.reload_all or request.reload:
@@ -223,11 +233,13 @@ class FeedChange(Change):
             )
         if last.feed != self.feed.id:
             return f"it was read from another feed ({last.feed})"
-        if feed.truncated:
+        if feed.truncated and not self.feed_table.truncates:
             return "truncated in the source"
+        if feed.untold:
+            return feed.untold
         newest = state.lake.get(state.log[-1]) or state.ledger[state.log[-1]]
         if state.has_other_columns(newest):
-            return "it was extracted with other columns"
+            return OTHER_COLUMNS
         in_lake = [name for name in state.log if name in state.in_lake]
         if state.lost_rows and in_lake != state.log:
             return f"{state.lost_rows}, and the lake lacks windows"
@@ -236,29 +248,29 @@ class FeedChange(Change):
             return "missing in the lake"
         return ""
 
-    def _loads(self, state: FeedTableState, extract: Extract | None) -> Iterator[Load]:
+    def _loads(self, state: FeedTableState, extracts: Sequence[Extract]) -> Iterator[Load]:
         """Yield the loads of windows that the target lacks, in the order of the log."""
-        is_whole = extract is not None and isinstance(extract.token, FeedWindow) and extract.token.whole
-        if not is_whole:
+        begins_anew = any(isinstance(extract.token, FeedWindow) and extract.token.whole for extract in extracts)
+        if not begins_anew or self.needs.images:
             for name in state.log:
                 if name not in state.in_lake:
                     continue
                 why = state.lost_rows or ("" if name in state.in_ledger else "in the lake, not in the target")
                 if why:
                     yield Load(name, why, self._generation(state, name), state.lake[name].rows)
-        if extract is not None:
+        for extract in extracts:
             yield Load(extract.value, extract.why, self._generation(state, extract.value), extract.rows)
 
     def _generation(self, state: FeedTableState, window: Value) -> int:
         entry = state.ledger.get(window)
         return entry.generation + 1 if entry is not None else 1
 
-    def _removals(self, state: FeedTableState, extract: Extract | None, request: Request) -> list[Step]:
+    def _removals(self, state: FeedTableState, extracts: Sequence[Extract], request: Request) -> list[Step]:
         """Return removals of loaded entries beyond `retain: {lake: N}`."""
         kept = self.settings.retain.lake
         if kept is None or request != DAILY:
             return []
-        coming = [extract.value] if extract is not None else []
+        coming = [extract.value for extract in extracts]
         beyond = sorted({*state.lake, *coming})[:-kept]
         why = f"beyond `retain: lake: {kept}`"
         return [Remove(name, "lake", why) for name in beyond if name in state.lake and name in state.in_ledger]
@@ -310,7 +322,7 @@ class FeedChange(Change):
         return self.table.from_source(None)
 
     def target_request(self, window: Value) -> ReadRequest:
-        return self.table.from_target(None)
+        return self.table.from_target(None).only([column.name for column in self.table.extracted_columns])
 
     def adopted_scope(self, state: TableState) -> Scope:
         return state.scope or Scope()

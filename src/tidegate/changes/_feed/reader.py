@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 
 from tidegate.buckets.assign import in_buckets
 from tidegate.buckets.spill import Spill
+from tidegate.errors import ValueProblem
 from tidegate.interfaces.database import ReadRequest, Session
 from tidegate.interfaces.feed import Feed, FeedTable
-from tidegate.model.feeds import INSERT, OPERATION, PARTIAL, UPDATE, Position
+from tidegate.model.feeds import INSERT, OPERATION, PARTIAL, TRUNCATE, UPDATE, Position
 from tidegate.model.tokens import FeedWindow
 from tidegate.sql.keys import MOST_KEYS, has_key
 
@@ -64,6 +65,8 @@ class WindowRows:
     table: FeedTable
     spill: Spill
     seen: object = field(default=None, init=False)
+    emptied: int = field(default=-1, init=False)
+    """The number of the last truncate: rows that changed before it are gone."""
 
     def changes(self) -> Iterator[pa.RecordBatch]:
         """Yield the changes, and keep what tells the last change of each key."""
@@ -78,6 +81,7 @@ class WindowRows:
             for batch in self._read():
                 passed.append(batch)
                 hashes = hash_rows(batch.select(names))
+                self._look_at(batch, number)
                 yield _numbered(batch.select(kept), hashes, number), hashes
                 number += batch.num_rows
 
@@ -86,6 +90,23 @@ class WindowRows:
             passed.clear()
             self.spill.add(bucket, 0, block)
         yield from passed
+
+    def _look_at(self, batch: pa.RecordBatch, first: int) -> None:
+        """Remember the last truncate.
+
+        Raises ValueProblem where every image counts and one lacks values: nobody knows any more which they were."""
+        import numpy as np
+
+        operations = np.asarray(batch.column(OPERATION))
+        if self.table.truncates and (operations == PARTIAL).any():
+            raise ValueProblem(
+                f"{self.table.name}: the log lacks large values that did not change, so its versions cannot be told.",
+                "Nothing was published; the target keeps what it had.",
+                f"Run ALTER TABLE {self.table.name} REPLICA IDENTITY FULL in the source, then `tidegate run --reload`.",
+            )
+        places = np.flatnonzero(operations == TRUNCATE)
+        if len(places):
+            self.emptied = first + int(places[-1])
 
     def _read(self) -> Iterator[pa.RecordBatch]:
         reader = self.reader
@@ -112,6 +133,7 @@ class WindowRows:
         is_open = False
         for bucket in self.spill.buckets():
             last = _last_changes(list(self.spill.blocks(0, bucket)))
+            last = last.filter(pc.greater(last[_NUMBER], self.emptied))
             operation = last[OPERATION]
             partial = last.filter(pc.equal(operation, PARTIAL))
             there = last.filter(pc.is_in(operation, pa.array([INSERT, UPDATE], pa.int16()))).select(schema.names)

@@ -81,6 +81,10 @@ class LogicalDecoding(Feed):
             " AND CASE c.relreplident WHEN 'd' THEN i.indisprimary WHEN 'i' THEN i.indisreplident ELSE false END),"
             "'stored_apart', (SELECT json_agg(a.attname) FROM pg_attribute AS a WHERE a.attrelid = c.oid"
             " AND a.attnum > 0 AND NOT a.attisdropped AND a.attlen = -1 AND a.attstorage IN ('x', 'e')),"
+            "'partitions', (SELECT json_object_agg(p.oid, json_build_array(p.relfilenode, i.xmin = t.xmin))"
+            " FROM pg_partition_tree(c.oid) AS tree JOIN pg_class AS p ON p.oid = tree.relid"
+            " JOIN pg_inherits AS i ON i.inhrelid = p.oid JOIN pg_type AS t ON t.oid = p.reltype"
+            " WHERE c.relkind = 'p' AND tree.level > 0),"
             "'generated', (SELECT json_agg(a.attname) FROM pg_attribute AS a WHERE a.attrelid = c.oid"
             " AND NOT a.attisdropped AND a.attgenerated <> '')"
             ") AS text) FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace"
@@ -175,14 +179,19 @@ class LogicalDecoding(Feed):
                 "`tidegate feed drop` and `tidegate feed create`, then `tidegate run --resync`, which reads the whole"
                 " table again.",
             )
-        if after is None or lost or now.order <= after.order:
-            return FeedState(now, first, None if after is None or lost else 0, lost, False, notices, warnings)
+        if after is None or lost:
+            return FeedState(now, first, None, lost, notices=notices, warnings=warnings)
+        untold = _untold(table, facts, json.loads(after.detail).get("partitions") or {})
+        if now.order <= after.order:
+            return FeedState(now, first, 0, untold=untold, notices=notices, warnings=warnings)
         changes, truncates = self._count(session, facts["oid"], after.order, now.order, snapshot)
-        return FeedState(now, first, changes, "", bool(truncates), notices, warnings)
+        return FeedState(now, first, changes, "", bool(truncates), untold, notices, warnings)
 
     def _detail(self, session: Session, facts: dict[str, Any]) -> str:
         member = facts["member"] or {}
-        return json.dumps({"oid": facts["oid"], "member": member.get("oid"), "source": session.identity()})
+        files = {oid: file for oid, (file, _) in sorted((facts["partitions"] or {}).items())}
+        place = {"oid": facts["oid"], "member": member.get("oid"), "source": session.identity()}
+        return json.dumps({**place, "partitions": files} if files else place)
 
     def _lost(self, facts: dict[str, Any], after: Position | None, confirmed: str, detail: str) -> str:
         if after is None:
@@ -405,6 +414,21 @@ class LogicalDecoding(Feed):
         if facts["publication"] is not None:
             statements.append(sql("DROP PUBLICATION {name}", name=Name.of(self.name)))
         return statements
+
+
+def _untold(table: FeedTable, facts: dict[str, Any], known: dict[str, int]) -> str:
+    """Return which rows of partitions came or went without a change in the log.
+
+    It tells no DETACH, ATTACH and DROP, and no TRUNCATE of a single partition. A partition that was created in its
+    place tells all of its rows."""
+    now = facts["partitions"] or {}
+    if any(oid not in now for oid in known):
+        return f"a partition of {table.name} was detached or dropped"
+    if any(now[oid][0] != file for oid, file in known.items()):
+        return f"a partition of {table.name} was truncated or written anew"
+    if any(oid not in known and not was_created for oid, (_, was_created) in now.items()):
+        return f"a partition was attached to {table.name}"
+    return ""
 
 
 def _started(blocks: Generator[Any, None, None]) -> tuple[Any, Generator[Any, None, None]]:

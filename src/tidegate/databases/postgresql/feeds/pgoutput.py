@@ -26,7 +26,7 @@ from tidegate.databases.postgresql.decoding import SIGNATURE, Block
 from tidegate.errors import FeedLost, ValueProblem
 from tidegate.hashing.changes import change_schema
 from tidegate.interfaces.feed import FeedTable
-from tidegate.model.feeds import DELETE, INSERT, PARTIAL, UPDATE
+from tidegate.model.feeds import DELETE, INSERT, PARTIAL, TRUNCATE, UPDATE
 
 _HEADER = 19
 _EPOCH = 946_684_800_000_000  # microseconds from 1970 to 2000
@@ -140,7 +140,11 @@ class ChangeDecoder:
                     if len(out.operations) >= self.table.batch.rows or len(out.csv) >= self.table.batch.bytes:
                         yield self._batch(out)
                         out = _Rows()
-            elif kind == _TRUNCATE and self._takes and self._is_truncated(data, at + 1, end):
+            elif kind != _TRUNCATE or not self._takes or not self._is_truncated(data, at + 1, end):
+                continue
+            elif self.table.truncates:
+                self._line(out, TRUNCATE, [None] * self._width, lsn, moment)
+            else:
                 raise FeedLost(
                     f"{self.table.name} was truncated in the source while its changes were read.",
                     "Nothing was published; the target keeps what it had.",
@@ -206,7 +210,8 @@ class ChangeDecoder:
         if layout is None:
             raise _not_understood("a change without a description of its table")
         old: Tuple | None = None
-        if data[at] in (_OLD_KEY, _OLD_ROW):
+        has_row = data[at] == _OLD_ROW
+        if has_row or data[at] == _OLD_KEY:
             old, at = self._tuple(data, at + 1, layout)
         if kind == _DELETE:
             if old is None:
@@ -217,7 +222,9 @@ class ChangeDecoder:
             raise _not_understood("a change without a new row")
         new, _ = self._tuple(data, at + 1, layout)
         if old is not None:
-            new = [was if value is UNCHANGED else value for was, value in zip(old, new, strict=True)]
+            # Of an old key, all other columns are null.
+            known = [has_row or was is not None for was in old]
+            new = [old[at] if value is UNCHANGED and known[at] else value for at, value in enumerate(new)]
             if any(old[key] != new[key] for key in self._keys):
                 self._add(out, DELETE, old, lsn, moment)
                 kind = _INSERT
@@ -234,6 +241,9 @@ class ChangeDecoder:
                 "Nothing was published; the target keeps what it had.",
                 "The replica identity must have the key: ALTER TABLE ... REPLICA IDENTITY FULL, or another `keys`.",
             )
+        self._line(out, operation, values, lsn, moment)
+
+    def _line(self, out: _Rows, operation: int, values: Tuple, lsn: int, moment: int) -> None:
         out.operations.append(operation)
         out.places.append(lsn)
         out.moments.append(moment + _EPOCH)
