@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from sql.statements import COBID, ENTRY, NOTE, ODD, Statement, column, own, read
 from tidegate.databases.postgresql.feeds.cdc import LogicalDecoding
+from tidegate.frames.log import delete_events
 from tidegate.interfaces import ReadRequest, Session
 from tidegate.interfaces.feed import FeedTable
 from tidegate.loads._feed_versions import FeedVersionTask, take_back
@@ -121,7 +122,15 @@ def rewound(session: Session) -> None:
         session.execute(statement)
 
 
-SHARED_FEEDS = {"keys_of_changes": Statement(keys), "feed_versions_taken_back": Statement(rewound)}
+SHARED_FEEDS = {
+    "keys_of_changes": Statement(keys),
+    "feed_versions_taken_back": Statement(rewound),
+    "events_forget": Statement(
+        lambda session: session.execute(
+            delete_events(session.database.own_table("cdc_events"), "it's", "2024-01-31T10:00:00")
+        )
+    ),
+}
 POSTGRESQL_FEEDS = {
     "feed_cdc_state": Statement(_state, answers=_answers(LIVE)),
     "feed_cdc_read": Statement(_read, answers=_answers(LIVE)),

@@ -10,6 +10,7 @@ from tidegate.consistency.late import Arrivals, split_late
 from tidegate.frames import carried, events
 from tidegate.frames.database import DatabaseFrames, new_load_id
 from tidegate.frames.extract import Window, column_of, condition, found_table
+from tidegate.frames.log import LogEvents, forget_events
 from tidegate.frames.opened import database_of
 from tidegate.frames.queries import OptimizedQuery, optimize_query
 from tidegate.frames.stream import Stream
@@ -102,6 +103,18 @@ class Frames(DatabaseFrames):
     def keep_events(self, table: str, given: Any) -> int:
         """Keep events of a table in CDC_EVENTS, each once; return how many are new there."""
         return events.archive(self, table, events.events_of(given))
+
+    def create_log(self, table: str, keys: Sequence[str], name: str) -> tuple[str, ...]:
+        """Create on the server what reading the log needs; return the statements."""
+        return LogEvents.of(self, table, keys, name).create()
+
+    def keep_log_events(self, table: str, keys: Sequence[str], name: str) -> int:
+        """Keep the events of a table that its database's log has since the last call; return how many."""
+        return LogEvents.of(self, table, keys, name).keep(self)
+
+    def forget_events(self, table: str, before: str) -> int:
+        """Delete events of a table in CDC_EVENTS from before a time; return how many."""
+        return forget_events(self, table, before)
 
     def events(self, table: str, after: str | None = None) -> DataFrame:
         """Return the events of a table that CDC_EVENTS has after a position."""

@@ -40,7 +40,7 @@ def rows_of(spark: SparkSession, database: Database, request: ReadRequest, timeo
     def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for _ in batches:
             pass
-        with _told(), database.connect("extract", read_only=True, query_timeout=timeout) as session:
+        with told(), database.connect("extract", read_only=True, query_timeout=timeout) as session:
             yield from _plain(session.read(request))
 
     return spark.range(0, 1, 1, 1).mapInArrow(read, spark_schema(schema))
@@ -63,7 +63,7 @@ def rows_with_keys(keys: DataFrame, database: Database, request: ReadRequest, co
                 yield from found.to_batches()
 
         with (
-            _told(),
+            told(),
             database.connect("extract") as session,
             session.staging_table(request.table, columns, named()) as stage,
         ):
@@ -121,7 +121,7 @@ def _drained(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def told() -> Iterator[None]:
     """Raise an error of Tidegate so that the driver can raise it again as it was."""
     try:
         yield

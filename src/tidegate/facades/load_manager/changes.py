@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from tidegate.api import Frames, Window
-from tidegate.errors import ConfigError, MissingObject, Unsupported
+from tidegate.errors import ConfigError, MissingObject
 from tidegate.facades.load_manager.settings import CDC, UNTOUCHED, names, one_of, require_known
 
 if TYPE_CHECKING:
@@ -30,7 +32,12 @@ class ChangeCapture:
         if "events" in settings:
             self._handed_in[table] = settings.pop("events")
         configured = {**settings, "primary_key": keys}
+        if settings["cdc_type"] == "log_based":
+            configured["feed_name"] = _feed_name(settings)
         self._frames.stream(PIPELINE, table).set_settings(configured)
+        if settings["cdc_type"] == "log_based":
+            done = self._frames.create_log(table, keys, configured["feed_name"])
+            configured = {**configured, "statements": list(done)}
         return configured
 
     def _require_key(self, settings: Mapping[str, Any]) -> list[str]:
@@ -58,6 +65,12 @@ class ChangeCapture:
             self._frames.keep_events(table, list(rows) if not hasattr(rows, "columns") else rows)
         if settings.get("event_table"):
             return self._of_event_table(settings, after)
+        if settings["cdc_type"] == "log_based":
+            keys = names(settings.get("primary_key") or self._require_key(settings))
+            self._frames.keep_log_events(table, keys, _feed_name(settings))
+        if settings.get("keep_days") is not None:
+            oldest = datetime.now(UTC) - timedelta(days=float(settings["keep_days"]))
+            self._frames.forget_events(table, oldest.isoformat(timespec="microseconds"))
         return self._frames.events(table, None if after is None else str(after))
 
     def _of_event_table(self, settings: Mapping[str, Any], after: Any) -> DataFrame:
@@ -105,13 +118,13 @@ def _sources(rows: Any) -> list[str]:
 
 def _checked(config: Mapping[str, Any]) -> dict[str, Any]:
     require_known(config, CDC, "a source of events")
-    kind = one_of(config.get("cdc_type"), TYPES, "cdc_type")
+    one_of(config.get("cdc_type"), TYPES, "cdc_type")
     if not config.get("table"):
         raise ConfigError("The configuration names no table.", UNTOUCHED, "Set `table`.")
-    if kind == "log_based":
-        raise Unsupported(
-            "Reading the log of a database is not available yet in this version.",
-            UNTOUCHED,
-            "Use `cdc_type: trigger_based` with a table that triggers fill, or hand events in with `api_based`.",
-        )
     return dict(config)
+
+
+def _feed_name(settings: Mapping[str, Any]) -> str:
+    """Return what slot and publication are called: a slot of its own for each table, since each is read by itself."""
+    table = re.sub(r"[^a-z0-9_]+", "_", str(settings["table"]).lower())
+    return str(settings.get("feed_name") or f"tidegate_events_{table}"[:60])

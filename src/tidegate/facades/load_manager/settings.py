@@ -46,6 +46,8 @@ CDC = {
     "operation_column",
     "position_column",
     "events",
+    "feed_name",
+    "keep_days",
     "pipeline_id",
     "source_id",
 }
