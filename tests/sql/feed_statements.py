@@ -122,14 +122,15 @@ def rewound(session: Session) -> None:
         session.execute(statement)
 
 
+def forget(session: Session) -> None:
+    """Events that are kept no longer."""
+    session.execute(delete_events(session.database.own_table("cdc_events"), "it's", "2024-01-31T10:00:00"))
+
+
 SHARED_FEEDS = {
     "keys_of_changes": Statement(keys),
     "feed_versions_taken_back": Statement(rewound),
-    "events_forget": Statement(
-        lambda session: session.execute(
-            delete_events(session.database.own_table("cdc_events"), "it's", "2024-01-31T10:00:00")
-        )
-    ),
+    "events_forget": Statement(forget),
 }
 POSTGRESQL_FEEDS = {
     "feed_cdc_state": Statement(_state, answers=_answers(LIVE)),

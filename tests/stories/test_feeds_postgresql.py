@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +72,7 @@ def changing(copied: Copied, seed: int) -> Changing:
         with Witness(copied.source) as witness:
             witness.do("BEGIN; " + "; ".join(statements) + ("" if statements[-1] == "ROLLBACK" else "; COMMIT"))
 
-    copied.in_source("DROP TABLE items;\nCREATE TABLE items (id int PRIMARY KEY, name text, amount bigint)")
+    copied.in_source("DROP TABLE IF EXISTS items;\nCREATE TABLE items (id int PRIMARY KEY, name text, amount bigint)")
     return Changing(run, seed)
 
 
@@ -422,3 +423,76 @@ def test_row_that_changed_100_000_times(copied: Copied, mode: str):
     copied.in_source("DO $$BEGIN FOR n IN 1..100000 LOOP UPDATE items SET price = n WHERE id = 1; END LOOP; END$$")
     synced.run()
     copied.assert_equal(ALL)
+
+
+def test_some_rows_and_columns(copied: Copied):
+    """With `where` and other names of columns, rows that no longer meet the condition leave."""
+    settings = {"where": "price < 100", "columns": {"name": {"name": "title"}, "note": False}}
+    synced = copied.tidegate(table(**settings))
+    synced.create_feed()
+    copied.in_source("INSERT INTO items SELECT n, 'n' || n, n * 10, 'x' FROM generate_series(1, 20) n")
+    synced.run()
+    copied.in_source("UPDATE items SET price = 500 WHERE id = 1;\nUPDATE items SET price = 5 WHERE id = 20")
+    synced.run()
+    copied.assert_equal("SELECT id, name, price FROM items WHERE price < 100", "SELECT id, title, price FROM items")
+    [(_, problem)] = copied.tidegate(table(mode="images", **settings)).plan().failures
+    assert "`mode: keys`" in problem
+
+
+@pytest.mark.thorough
+def test_commit_that_nobody_sees_yet_is_not_passed(copied: Copied, monkeypatch: pytest.MonkeyPatch):
+    """A commit that waits for a synchronous standby is in the log, and its rows cannot be read. The run does not go on
+    from behind it."""
+    monkeypatch.setattr("tidegate.databases.postgresql.feeds.cdc._LONGEST_WAIT", 1.0)
+    synced = copied.tidegate(table())
+    synced.create_feed()
+    copied.in_source("INSERT INTO items VALUES (1)")
+    synced.run()
+    local = "DO $$BEGIN EXECUTE format('ALTER DATABASE %I SET synchronous_commit = local', current_database()); END$$"
+    copied.in_target(local)
+    copied.in_source("ALTER SYSTEM SET synchronous_standby_names = 'nobody';\nSELECT pg_reload_conf()")
+    with ThreadPoolExecutor(1) as threads:
+        try:
+            writing = threads.submit(copied.in_source, "UPDATE items SET name = 'late'")
+            with pytest.raises(TimeoutError):
+                writing.result(2)
+            [(_, problem)] = synced.run(check=False).failures
+            assert "cannot be seen yet" in problem
+        finally:
+            copied.in_target("ALTER SYSTEM RESET synchronous_standby_names;\nSELECT pg_reload_conf()")
+        writing.result(30)
+    synced.run()
+    copied.assert_equal(ALL)
+
+
+@pytest.mark.mysql
+@pytest.mark.parametrize("load", ["merge", "scd2"])
+def test_changes_go_to_another_database(copies: Copies, load: str):
+    """Rows and versions arrive in MariaDB as well, which stages rows before the transaction."""
+    copied = copies("postgresql", "mysql")
+    work = changing(copied, seed=3)
+    synced = copied.tidegate(table(load=load))
+    try:
+        synced.create_feed()
+        synced.run()
+        for _ in range(2):
+            work.transactions(30)
+            synced.run()
+        if load == "scd2":
+            assert histories(ask(copied.target, VERSIONS)) == work.versions
+        else:
+            assert sorted(ask(copied.target, NOW), key=str) == work.expected()
+    finally:
+        ask(copied.source, "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots")
+
+
+@pytest.mark.parametrize("lake", ["iceberg", "delta"])
+def test_other_lakes_keep_changes(copied: Copied, lake: str):
+    work = changing(copied, seed=4)
+    copied.lake = f"{lake}:{copied.lake}"  # type: ignore[assignment]
+    synced = copied.tidegate(table(load="scd2"))
+    synced.create_feed()
+    synced.run()
+    work.transactions(20)
+    synced.run()
+    assert histories(ask(copied.target, VERSIONS)) == work.versions

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tidegate import plugins
 from tidegate.errors import ConfigError, TidegateError
-from tidegate.interfaces.feed import Feed, FeedHealth, FeedTable, Problem
+from tidegate.interfaces.feed import Feed, FeedHealth, FeedState, FeedTable, Problem
 from tidegate.model.feeds import Position
 from tidegate.model.names import TableName
+from tidegate.model.state import TableState
+from tidegate.model.tokens import FeedWindow
 from tidegate.runs.plan import planning
 from tidegate.runs.run import Pipeline
 from tidegate.tables.planned import FailedTable, PlannedTable
@@ -91,7 +93,19 @@ def _examined(pipeline: Pipeline, result: PlannedTable | FailedTable) -> TableHe
             health = table.change.change_feed.health(source, told, position if isinstance(position, Position) else None)
     except TidegateError as problem:
         return TableHealth(result.key, None, str(problem))
+    health = replace(health, facts={**health.facts, **_waiting(result.state)})
     return TableHealth(result.key, health, str(result.problem) if isinstance(result, FailedTable) else "")
+
+
+def _waiting(state: TableState | None) -> dict[str, str]:
+    """Return how far behind a table is: changes that wait, and since when nothing was read."""
+    feed, last = getattr(state, "feed", None), getattr(state, "last", None)
+    facts = {}
+    if isinstance(feed, FeedState) and feed.changes is not None:
+        facts["changes that wait"] = f"{feed.changes:,}"
+    if isinstance(last, FeedWindow):
+        facts["last read at"] = last.read_at
+    return facts
 
 
 def as_text(found: Sequence[TableHealth]) -> list[str]:

@@ -18,8 +18,8 @@ from tidegate.interfaces.change import Change, ChangeColumns, Extraction, LoadNe
 from tidegate.interfaces.database import Database, ReadRequest
 from tidegate.interfaces.feed import Feed, FeedState, FeedTable
 from tidegate.interfaces.lake import LakeTable, Layout
-from tidegate.model.columns import TableSchema
-from tidegate.model.names import pluralize
+from tidegate.model.columns import Column, TableSchema
+from tidegate.model.names import MappedTable, TableName, pluralize
 from tidegate.model.plan import DAILY, RELOAD, Extract, Labels, Load, Notice, Remove, Request, Step
 from tidegate.model.scope import Scope
 from tidegate.model.state import LakeEntry, LedgerEntry, SourceValue, TableState
@@ -29,6 +29,7 @@ from tidegate.model.values import Value, ValueKind
 from tidegate.model.windows import WHOLE_TABLE as ALL
 from tidegate.settings import Settings
 from tidegate.sql.contents import checksum, count_rows
+from tidegate.sql.text import Name, sql
 from tidegate.tables.found import UNTOUCHED, Catalogs, FoundTable
 from tidegate.tables.planned import PlannedTable
 
@@ -90,8 +91,9 @@ class FeedChange(Change):
             )
         request = table.from_source(None)
         keys = tuple(by_name[name] for name in needs.keys)
+        name = _name_in_log(settings, table, request.columns if images else keys, catalogs, images=images)
         told = FeedTable(
-            *(table.source.name, request.columns, keys, request.text_columns, request.batch, images),
+            *(name, request.columns, keys, request.text_columns, request.batch, images),
             truncates=images and needs.images,
         )
         return cls(table, settings, feed, told, needs)
@@ -329,6 +331,26 @@ class FeedChange(Change):
 
     def status(self, planned: PlannedTable) -> VersionsStatus:
         return status(planned)
+
+
+def _name_in_log(
+    settings: Any, table: FoundTable, told: Sequence[Column], catalogs: Catalogs, *, images: bool
+) -> TableName:
+    """Return the table's own name. Raises Unsupported where the log has other names, values or rows than are copied."""
+    name = table.source.name
+    if not isinstance(name, MappedTable):
+        return name
+    render = catalogs.source.database.render
+    plain = {here for expression, here in name.columns if expression == render(sql("{it}", it=Name.of(here)))}
+    odd = [column.name for column in told if column.name not in plain]
+    if odd or (images and name.where):
+        what = f"{', '.join(odd)} {'is' if len(odd) == 1 else 'are'} copied in another way" if odd else "it has `where`"
+        raise Unsupported(
+            f"{settings.name}: {what}, and the log of the source tells names and values of its own.",
+            UNTOUCHED,
+            "Use `mode: keys`." if images else "Copy the columns of the key under their own names and types.",
+        )
+    return name.base
 
 
 def default_name(target: Database) -> str:
