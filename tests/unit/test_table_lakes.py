@@ -571,15 +571,19 @@ def test_table_of_a_path_catalog_is_read_and_adopted(tmp_path: Path):
         lake.opened(TableName("", "nothing")).adopt()
 
 
-def test_value_is_replaced_after_somebody_merged_the_files(tmp_path: Path):
-    """Delta merges files of several values into one. A value that comes again is there once, beside all the others."""
+def merge_by_delta_rs(lake: TableLake, schema: str, name: str) -> None:
     from deltalake import DeltaTable
 
+    DeltaTable(f"{lake.place}/{schema}/{name}").optimize.compact()
+
+
+def test_value_is_replaced_after_somebody_merged_the_files(tmp_path: Path):
+    """Delta merges files of several values into one. A value that comes again is there once, beside all the others."""
     lake = plugins.lake("delta").at(tmp_path / "lake")
     assert isinstance(lake, TableLake)
     lake.begin(RUN)
     entries = [put(lake, ORDERS, str(day), day * 10) for day in (1, 2, 3)]
-    DeltaTable(f"{lake.place}/default/orders").optimize.compact()
+    merge_by_delta_rs(lake, "default", "orders")
     assert ids_outside(lake, ORDERS) == [10, 20, 30]
 
     lake.commit(ORDERS, "2", [write(lake, ORDERS, "2", 21)], replaces=entries[1].etag)
@@ -588,6 +592,29 @@ def test_value_is_replaced_after_somebody_merged_the_files(tmp_path: Path):
     assert ids_outside(lake, ORDERS) == [10, 21]
     found = lake.entries(ORDERS, {}).by_window
     assert {window: entry.broken for window, entry in found.items()} == {"1": "", "2": ""}
+
+
+def test_rows_that_left_after_they_were_merged_are_missed(tmp_path: Path):
+    """Rows go into another file by a compaction and leave from there: the windows that they came with are broken, and
+    after they came again readers see each row once."""
+    from deltalake import DeltaTable
+
+    lake = plugins.lake("delta").at(tmp_path / "lake")
+    assert isinstance(lake, TableLake)
+    lake.begin(RUN)
+    windows = {name: put(lake, CLIENTS, name, number) for number, name in enumerate((NEWEST, f"{NEWEST}-1"))}
+    merge_by_delta_rs(lake, "sales", "clients")
+    assert not [entry for entry in lake.entries(CLIENTS, {}).by_window.values() if entry.broken]
+
+    DeltaTable(f"{lake.place}/sales/clients").delete("id = 1")
+
+    found = lake.entries(CLIENTS, {}).by_window
+    assert all("somebody took rows" in entry.broken for entry in found.values())
+    for number, name in enumerate(windows):
+        again = write(lake, CLIENTS, name, number, name="again", read_at="2024-01-31T11:00:00+00:00")
+        lake.commit(CLIENTS, name, [again], replaces=found[name].etag)
+    assert ids_outside(lake, CLIENTS) == [0, 1]
+    assert not [entry for entry in lake.entries(CLIENTS, {}).by_window.values() if entry.broken]
 
 
 def test_long_history_is_read_in_its_order(tmp_path: Path):

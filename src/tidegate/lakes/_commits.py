@@ -30,8 +30,10 @@ class Commit:
     facts: Mapping[str, Any] = field(default_factory=dict)
     taken: tuple[str, ...] = ()
     """Files that left the table, where the log names them."""
-    merged: tuple[str, ...] = ()
-    """Files that came by a compaction of somebody else, where the log names them: rows of other files are in them."""
+    moved: tuple[str, ...] = ()
+    """Files whose rows somebody brought into others, where the log names them."""
+    brought: tuple[str, ...] = ()
+    """Files that somebody else brought, where the log names them."""
     is_expired: bool = False
     """Whether its version can no longer be read: `tidegate lake clean` kept the facts alone."""
 
@@ -58,6 +60,11 @@ class Commit:
     def takes_rows(self) -> bool:
         """Return whether somebody else may have taken rows away with this commit. Compaction keeps them."""
         return not self.facts and self.operation not in ("append", "replace")
+
+    @property
+    def rewrites(self) -> bool:
+        """Return whether somebody else brought rows of ours into files of his: by a compaction, or by changing some."""
+        return not self.facts and self.operation != "append"
 
     def entry(self, entry_id: str, broken: str = "") -> LakeEntry:
         """Return what this commit says of its window."""

@@ -24,7 +24,7 @@ import re
 import time
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -113,7 +113,15 @@ class TableLake(Lake):
 
     @abstractmethod
     def taken_files(self, table: LakeTable, commit: Commit) -> set[str]:
-        """Return the files that a commit of somebody else took out of the table."""
+        """Return the files that a commit of somebody else took out of the table, or whose rows it brought elsewhere."""
+
+    @abstractmethod
+    def brought_files(self, table: LakeTable, commit: Commit) -> set[str]:
+        """Return the files that came with a commit of somebody else."""
+
+    def replaces_partitions(self, table: LakeTable) -> bool:
+        """Return whether a value that comes again replaces all files of its partition, whoever wrote them."""
+        return False
 
     @abstractmethod
     def kept_files(self, table: LakeTable, commits: Sequence[Commit]) -> set[str]:
@@ -156,13 +164,20 @@ class TableLake(Lake):
         return entry
 
     def _lost(self, table: LakeTable, commits: Sequence[Commit]) -> dict[str, str]:
-        """Return files whose rows somebody else took out of the table, each with the reason."""
-        return {
-            name: f"somebody took rows out of the table ({commit.operation}, version {commit.version})"
-            for commit in commits
-            if commit.takes_rows
-            for name in self.taken_files(table, commit)
-        }
+        """Return files whose rows somebody else took out of the table, each with the reason. Rows may have gone into
+        other files by a compaction before they were taken."""
+        lost: dict[str, str] = {}
+        origins: dict[str, set[str]] = {}
+        for commit in commits:
+            if not commit.rewrites or commit.is_expired:
+                continue
+            taken = self.taken_files(table, commit)
+            named = {*taken, *(origin for name in taken for origin in origins.get(name, ()))}
+            if commit.takes_rows:
+                why = f"somebody took rows out of the table ({commit.operation}, version {commit.version})"
+                lost |= dict.fromkeys(named, why)
+            origins |= dict.fromkeys(self.brought_files(table, commit), named)
+        return lost
 
     def _damage(self, table: LakeTable, commit: Commit, seen: Storage) -> str:
         """Return what is wrong with the files of an entry, as far as their sizes tell; nothing when they are whole."""
@@ -408,8 +423,9 @@ class TableLake(Lake):
                     self.storage.discard(part.id)
                 return self._entry(table, there, self._lost(table, commits)), False
             removed = there.files if there is not None else ()
+            landing = Landing(told, tuple(told["files"]), removed, table.layout is Layout.WHOLE)
             try:
-                self.land(table, commits, Landing(told, tuple(told["files"]), removed, table.layout is Layout.WHOLE))
+                self.land(table, commits, self._with_own_files(table, commits, landing))
                 unknown = None
             except Conflict:
                 unknown = None
@@ -426,6 +442,22 @@ class TableLake(Lake):
             "What the table had before stands, and nothing is committed twice: the next run looks first.",
             "Run again when the catalog answers and other writers are done.",
         )
+
+    def _with_own_files(self, table: LakeTable, commits: Sequence[Commit], landing: Landing) -> Landing:
+        """Return the landing with the files of the windows in the place of those into which somebody brought their
+        rows: else the rows of a window that is replaced would stay in the table. A file of a window that is gone makes
+        its entry broken, so that it is extracted anew."""
+        rewriting = [commit for commit in commits if commit.rewrites and not commit.is_expired]
+        if not rewriting or not landing.remove or landing.removes_all or self.replaces_partitions(table):
+            return landing
+        present = {_name(path) for path in self.files_at(table)}
+        if set(landing.remove) <= present:
+            return landing
+        foreign = {name for commit in rewriting for name in self.brought_files(table, commit)}
+        own = {name for commit in live(commits, table.layout).values() for name in commit.files} - set(landing.remove)
+        back = [name for name in sorted(own - present) if self.storage.size(f"{self.folder(table)}/data/{name}")]
+        gone = (*landing.remove, *(foreign & present))
+        return replace(landing, add=(*landing.add, *back), remove=gone)
 
     def _facts(
         self,
@@ -474,7 +506,8 @@ class TableLake(Lake):
             if there is None:
                 return None
             try:
-                return self.land(table, commits, Landing({"dropped": [window]}, remove=there.files))
+                landing = Landing({"dropped": [window]}, remove=there.files)
+                return self.land(table, commits, self._with_own_files(table, commits, landing))
             except Conflict:
                 continue
         raise LakeError(f"{table.name} {window} could not be dropped: other writers were faster.", "It stays.", "")

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 from tidegate.errors import LakeError
 from tidegate.interfaces.lake import LakeTable
 from tidegate.lakes._columns import Field, Fitted, fit, spark_columns, with_ids
-from tidegate.lakes._commits import Commit, live
+from tidegate.lakes._commits import Commit
 from tidegate.lakes._tables import Landing, TableLake
 from tidegate.lakes.delta.log import Place, read_log
 from tidegate.storage.door import Storage
@@ -86,7 +86,10 @@ class DeltaLake(TableLake):
         note(self._place(table), {"tidegate.cleaned": first}, facts)
 
     def taken_files(self, table: LakeTable, commit: Commit) -> set[str]:
-        return set(commit.taken)
+        return {*commit.taken, *commit.moved}
+
+    def brought_files(self, table: LakeTable, commit: Commit) -> set[str]:
+        return set(commit.brought)
 
     def named_files(self, folder: str) -> set[str]:
         return {file for commit in read_log(self.storage, folder) for file in (*commit.files, *commit.keys)}
@@ -143,27 +146,8 @@ class DeltaLake(TableLake):
     def land(self, table: LakeTable, seen: Sequence[Commit], landing: Landing) -> None:
         from tidegate.lakes.delta.versions import land
 
-        landing = self._unmerged(table, seen, landing)
         facts: dict[str, Any] = {**landing.facts, "column": table.column, "layout": table.layout.value}
         land(self._place(table), f"tidegate:{table.name}", seen[-1].version, replace(landing, facts=facts))
-
-    def _unmerged(self, table: LakeTable, seen: Sequence[Commit], landing: Landing) -> Landing:
-        """Return the landing with the files of the windows in the place of those into which somebody merged them: else
-        the rows of a window that is replaced would stay in the table. A file of a window that is gone makes its entry
-        broken, so that it is extracted anew."""
-        from tidegate.lakes.delta.versions import opened, sizes
-
-        merged = {name for commit in seen for name in commit.merged}
-        if not merged or not landing.remove:
-            return landing
-        found = opened(self._place(table), None)
-        present = {name.rpartition("/")[2] for name in sizes(found)} if found is not None else set()
-        if set(landing.remove) <= present:
-            return landing
-        own = {name for commit in live(seen, table.layout).values() for name in commit.files} - set(landing.remove)
-        back = [name for name in sorted(own - present) if self.storage.size(f"{self.folder(table)}/data/{name}")]
-        gone = (*landing.remove, *(merged & present))
-        return replace(landing, add=(*landing.add, *back), remove=gone)
 
     def _place(self, table: LakeTable) -> Place:
         return Place(self.storage, self.folder(table))

@@ -54,10 +54,11 @@ def _read(storage: Storage, path: str, etag: str) -> Commit:
     changes = [action for action in actions if _changes_rows(action)]
     taken = tuple(_names(changes, "remove"))
     facts = _facts(info)
-    merged = () if changes or facts else tuple(_names(actions, "add"))
+    brought = () if facts else tuple(_names(actions, "add"))
+    moved = () if changes or facts else tuple(_names(actions, "remove"))
     operation = "overwrite" if taken else "append" if changes else "replace"
     at = datetime.fromtimestamp(info.get("timestamp", 0) / 1000, UTC).isoformat(timespec="milliseconds")
-    return Commit(str(int(path[-25:-5])), at, operation, facts, taken, merged)
+    return Commit(str(int(path[-25:-5])), at, operation, facts, taken, moved, brought)
 
 
 def _changes_rows(action: dict[str, Any]) -> bool:

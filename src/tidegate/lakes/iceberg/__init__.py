@@ -101,6 +101,17 @@ class IcebergLake(TableLake):
         with self.catalog.opened() as catalog:
             return taken_files(catalog.load_table(self.names(table.name)), int(commit.version))
 
+    def brought_files(self, table: LakeTable, commit: Commit) -> set[str]:
+        from tidegate.lakes.iceberg.snapshots import brought_files
+
+        with self.catalog.opened() as catalog:
+            return brought_files(catalog.load_table(self.names(table.name)), int(commit.version))
+
+    def replaces_partitions(self, table: LakeTable) -> bool:
+        metadata = self.catalog.metadata(self.names(table.name)) or {}
+        specs = {spec["spec-id"]: spec["fields"] for spec in metadata.get("partition-specs", ())}
+        return bool(specs.get(metadata.get("default-spec-id")))
+
     def named_files(self, folder: str) -> set[str]:
         schema, _, name = folder.partition("/")
         metadata = self.catalog.metadata((schema, name))

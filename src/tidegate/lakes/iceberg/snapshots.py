@@ -18,9 +18,8 @@ from tidegate.lakes.iceberg.catalog import inside
 from tidegate.storage.door import Storage
 
 if TYPE_CHECKING:
-    from pyiceberg.manifest import DataFile
+    from pyiceberg.manifest import DataFile, ManifestEntryStatus
     from pyiceberg.table import Table
-    from pyiceberg.table.snapshots import Snapshot
 
 LAST = f"{PREFIX}last"
 """The property that names the newest commit of ours: some catalogs show no history."""
@@ -75,23 +74,10 @@ def _leaving(table: Table, landing: Landing, added: list[DataFile]) -> Iterator[
     partitions = {file.partition for file in added if len(file.partition)}
     if not (landing.remove or landing.removes_all or partitions):
         return
-    missing = set() if landing.removes_all or len(table.spec().fields) else set(landing.remove)
     for task in table.scan().plan_files():
         name = task.file.file_path.rpartition("/")[2]
-        missing.discard(name)
         if landing.removes_all or name in landing.remove or task.file.partition in partitions:
             yield task.file
-    if missing and any(_is_compaction(snapshot) for snapshot in table.metadata.snapshots):
-        raise LakeError(
-            f"Somebody merged files of {'.'.join(table.name())}, which has no partitions: the rows of one value cannot"
-            " leave it alone.",
-            "Nothing was committed.",
-            "Move the table away in the catalog and run again, and compact tables with partitions only.",
-        )
-
-
-def _is_compaction(snapshot: Snapshot) -> bool:
-    return snapshot.summary is not None and snapshot.summary.operation.value == "replace"
 
 
 def all_files(table: Table) -> set[str]:
@@ -143,6 +129,17 @@ def taken_files(table: Table, version: int) -> set[str]:
     """Return the names of the files that left the table with this snapshot."""
     from pyiceberg.manifest import ManifestEntryStatus
 
+    return _entries(table, version, ManifestEntryStatus.DELETED)
+
+
+def brought_files(table: Table, version: int) -> set[str]:
+    """Return the names of the files that came with this snapshot."""
+    from pyiceberg.manifest import ManifestEntryStatus
+
+    return _entries(table, version, ManifestEntryStatus.ADDED)
+
+
+def _entries(table: Table, version: int, status: ManifestEntryStatus) -> set[str]:
     snapshot = table.snapshot_by_id(version)
     if snapshot is None:
         return set()
@@ -151,7 +148,7 @@ def taken_files(table: Table, version: int) -> set[str]:
         for manifest in snapshot.manifests(table.io)
         if manifest.added_snapshot_id == version
         for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=False)
-        if entry.status == ManifestEntryStatus.DELETED
+        if entry.status == status
     }
 
 
