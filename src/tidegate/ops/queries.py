@@ -61,7 +61,13 @@ def _since(table: Sql, time: str, id_: str, watermark: object) -> Sql:
     last_time = Literal(str(_told(watermark, "last_mysql_data_timestamp") or _FIRST_TIME))
     told = _told(watermark, "last_processed_id")
     last_id = Literal(told if isinstance(told, int) else str(told) if told is not None else 0)
-    parts = {"table": table, "time": Name.of(time), "id": Name.of(id_), "last_time": last_time, "last_id": last_id}
+    parts: dict[str, Any] = {
+        "table": table,
+        "time": Name.of(time),
+        "id": Name.of(id_),
+        "last_time": last_time,
+        "last_id": last_id,
+    }
     if time and id_:
         return sql(
             "{table} WHERE ({time} > {last_time}) OR ({time} = {last_time} AND {id} > {last_id}) ORDER BY {time}, {id}",
