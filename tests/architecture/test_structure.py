@@ -62,10 +62,25 @@ MAY_IMPORT = {
     },
     "dlt": {"errors", "model", "interfaces", "hashing", "config", "runs", "api"},
     "airflow": {"errors", "model", "monitoring", "api", "_version"},
+    "dagster": {"errors", "model", "monitoring", "api"},
     "facades": {"errors", "model", "api"},
     "demo": {"errors", "model"},
     "ui": {"errors", "reports", "api", "_version"},
-    "cli": {"errors", "model", "plugins", "config", "spark", "runs", "api", "dlt", "demo", "logs", "ui", "_version"},
+    "cli": {
+        "errors",
+        "model",
+        "plugins",
+        "config",
+        "spark",
+        "runs",
+        "api",
+        "dlt",
+        "dagster",
+        "demo",
+        "logs",
+        "ui",
+        "_version",
+    },
 }
 # What a part may also name in annotations, inside `if TYPE_CHECKING`.
 MAY_NAME = {"interfaces": {"tables"}}

@@ -84,7 +84,8 @@ def test_a_difference_fails_the_task_and_the_report_is_there(home: Mapping[str, 
     assert (told["state"], told["tasks"]["verify"]["state"]) == ("failed", "failed")
     report = told["tasks"]["verify"]["returned"]
     assert [finding["value"] for finding in report["findings"] if finding["severity"] == "error"] == ["20240102"]
-    receipts = told["tasks"]["verify"]["lineage"][0]["assertions"]
+    [sales] = [table for table in told["tasks"]["verify"]["lineage"] if table["table"] == "sales"]
+    receipts = sales["assertions"]
     assert [receipt["window"] for receipt in receipts if not receipt["success"]] == ["20240102"]
 
 

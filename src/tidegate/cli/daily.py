@@ -11,6 +11,7 @@ from tidegate.cli.options import (
     command_options,
     config_option,
     confirm,
+    exit_code_of,
     move_options,
     open_project,
     tables_argument,
@@ -63,7 +64,7 @@ def run(
     with open_project(config, output, **how) as project:
         report = project.run(*tables, reload=reload, resync=resync, resume=resume, check=False)
         output.report(report)
-    return report.exit_code
+        return exit_code_of(project, report)
 
 
 @click.command()
@@ -86,7 +87,7 @@ def verify(
     with open_project(config, output, **how) as project:
         report = project.verify(*tables, deep=deep)
         output.report(report)
-    return report.exit_code
+        return exit_code_of(project, report)
 
 
 @click.command()
@@ -110,7 +111,7 @@ def repair(
     with open_project(config, output, **how) as project:
         report = project.repair(*tables, check=False)
         output.report(report)
-    return report.exit_code
+        return exit_code_of(project, report)
 
 
 @click.command()
@@ -128,4 +129,4 @@ def backfill(table: str, config: Path, from_: str, to: str, output: Output, **ho
     with open_project(config, output, **how) as project:
         report = project.backfill(table, from_, to, check=False)
         output.report(report)
-    return report.exit_code
+        return exit_code_of(project, report)

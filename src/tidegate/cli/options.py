@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from tidegate.api import Tidegate
     from tidegate.cli.output import Output
     from tidegate.config import Project
+    from tidegate.model.report import RunReport
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -121,6 +123,15 @@ def opened(
     if not quiet and not output.is_json:
         listener = BarProgress(output.redact) if sys.stderr.isatty() else PlainProgress(output.redact)
     return Tidegate.from_project(project, listener=listener)
+
+
+def exit_code_of(project: Tidegate, report: RunReport) -> int:
+    """Return the exit code of a run. Dagster, if it started this process, is told of tables and receipts."""
+    if "DAGSTER_PIPES_CONTEXT" not in os.environ:
+        return report.exit_code
+    from tidegate.dagster import tell
+
+    return tell(project, report)
 
 
 def confirm(question: str, yes: bool) -> None:
