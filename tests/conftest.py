@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,9 +22,23 @@ if TYPE_CHECKING:
 
 pytest_plugins = ["kit.summary"]
 
+# A shell starts background processes with Ctrl-C ignored, and child processes would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 # A machine with other work on it may take any time for an example, and nothing about speed is asserted.
 settings.register_profile("tidegate", deadline=None)
 settings.load_profile("tidegate")
+
+
+_SHORT = ("architecture", "docs", "sql", "unit")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Where workers share the tests, files of short tests come last: a worker that began a long file at the end would
+    keep all others waiting."""
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: item.path.relative_to(Path(__file__).parent).parts[0] in _SHORT)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -93,8 +94,15 @@ class Import(NamedTuple):
     is_typing: bool
 
 
-def modules() -> list[Path]:
-    return sorted(SOURCE.rglob("*.py"))
+@cache
+def modules() -> tuple[Path, ...]:
+    return tuple(sorted(SOURCE.rglob("*.py")))
+
+
+@cache
+def tree_of(path: Path) -> ast.Module:
+    """Parse a module once for all tests. Nobody changes the tree."""
+    return ast.parse(path.read_text())
 
 
 def part_of(path: Path) -> str:
@@ -102,8 +110,9 @@ def part_of(path: Path) -> str:
     return inside[0].removesuffix(".py")
 
 
-def imports_of(path: Path) -> list[Import]:
-    return list(_imports(ast.parse(path.read_text()), is_typing=False))
+@cache
+def imports_of(path: Path) -> tuple[Import, ...]:
+    return tuple(_imports(tree_of(path), is_typing=False))
 
 
 def _imports(node: ast.AST, *, is_typing: bool) -> Iterator[Import]:
@@ -235,7 +244,7 @@ def test_no_name_or_value_enters_sql_as_a_string():
     """Statements are `sql("...", hole=...)`; an f-string or a % that looks like SQL is refused."""
     offenders = []
     for path in modules():
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(tree_of(path)):
             if isinstance(node, ast.JoinedStr):
                 text = "".join(part.value for part in node.values if isinstance(part, ast.Constant))
                 if re.match(SQL, text):
@@ -262,6 +271,7 @@ def test_the_api_imports_neither_spark_nor_arrow():
     assert result.returncode == 0, result.stderr
 
 
+@cache
 def _code(path: Path) -> str:
     """The module without its comments and docstrings, also those of attributes."""
     tree = ast.parse(path.read_text())

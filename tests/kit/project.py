@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import uuid
@@ -190,7 +189,9 @@ def cli(*arguments: object, environment: Mapping[str, str] | None = None, **opti
 
 
 def child(*arguments: object, environment: Mapping[str, str] | None = None, **options: Any) -> subprocess.Popen[str]:
-    """Start Python in a new process session, so that all its child processes can be found and killed."""
+    """Start Python in a new process session, so that all its child processes can be found and killed.
+
+    There is no `preexec_fn`: with it Python forks, and the fork handlers of gRPC were seen to wait for ever."""
     path = os.pathsep.join(filter(None, [str(TESTS), os.environ.get("PYTHONPATH")]))
     return subprocess.Popen(
         [sys.executable, *map(str, arguments)],
@@ -200,6 +201,5 @@ def child(*arguments: object, environment: Mapping[str, str] | None = None, **op
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        # A shell starts background processes with Ctrl-C ignored, and child processes would inherit that.
-        **{"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL), **options},
+        **options,
     )

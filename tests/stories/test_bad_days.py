@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import resource
 import shutil
 import socket
 import threading
@@ -403,9 +402,13 @@ def test_server_crash_during_a_run_is_recovered(
     story.assert_in_step(*FIVE_DAYS)
 
 
-def no_file_beyond_200_kilobytes() -> None:
-    """Limit the size of files, like a full disk, for this process and its child processes."""
-    resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
+# Limits the size of files, like a full disk, for a command and its child processes.
+NO_FILE_BEYOND_200_KILOBYTES = """
+import resource
+from tidegate.cli.main import main
+resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
+main()
+"""
 
 
 @pytest.mark.skipif(not processes.CAN_SEE, reason="finds processes through /proc")
@@ -418,7 +421,7 @@ def test_full_disk_fails_without_leaking_secrets(careful: Story, tmp_path: Path)
     arguments = ("run", "--quiet", "-c", careful.file(tmp_path / "tidegate.yml"))
     command_lines: set[str] = set()
 
-    run = child("-m", "tidegate.cli.main", *arguments, preexec_fn=no_file_beyond_200_kilobytes)
+    run = child("-c", NO_FILE_BEYOND_200_KILOBYTES, *arguments)
     with run:
         watcher = threading.Thread(target=watch, args=(run.pid, command_lines))
         watcher.start()

@@ -105,7 +105,13 @@ def test_programs_of_the_same_version_exist(postgres: EmbeddedPostgres, database
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "2\n"
 
 
-@pytest.mark.parametrize("stop", [EmbeddedPostgres.stop, EmbeddedPostgres.kill], ids=["stop", "kill"])
+@pytest.mark.parametrize(
+    "stop",
+    [
+        pytest.param(EmbeddedPostgres.stop, id="stop", marks=pytest.mark.thorough),
+        pytest.param(EmbeddedPostgres.kill, id="kill"),
+    ],
+)
 def test_committed_rows_and_the_address_survive(stop):
     with EmbeddedPostgres(major=16, durable=False) as server:
         assert str(ask(server.url(), "SHOW server_version")).startswith("16.")

@@ -100,7 +100,9 @@ def test_database_with_open_transaction_is_dropped(mariadb: MariaDb):
     mariadb.drop_database("a b/`ü`")
 
 
-@pytest.mark.parametrize("stop", [MariaDb.stop, MariaDb.kill], ids=["stop", "kill"])
+@pytest.mark.parametrize(
+    "stop", [pytest.param(MariaDb.stop, id="stop", marks=pytest.mark.thorough), pytest.param(MariaDb.kill, id="kill")]
+)
 def test_committed_rows_and_port_survive_a_restart(programs: Programs, stop):
     """After a stop or a kill, the server starts at the same URL with its committed rows."""
     with MariaDb("--lower-case-table-names=1", programs=programs) as server:
@@ -136,7 +138,15 @@ def test_close_removes_the_server_and_is_idempotent(programs: Programs):
 
 
 @pytest.mark.skipif(not CAN_SEE, reason="other processes cannot be seen without /proc")
-@pytest.mark.parametrize("how", [None, signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "how",
+    [
+        None,
+        pytest.param(signal.SIGINT, marks=pytest.mark.thorough),
+        pytest.param(signal.SIGTERM, marks=pytest.mark.thorough),
+        signal.SIGKILL,
+    ],
+)
 def test_server_ends_with_its_owner(programs: Programs, how: signal.Signals | None):
     """However the owning process ends, the server ends and its folder is removed."""
     process = subprocess.Popen(

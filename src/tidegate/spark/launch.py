@@ -74,6 +74,12 @@ def starting(where: str, java_home: Path) -> Iterator[None]:
         yield
 
 
+def without_fork_handlers() -> None:
+    """Keep gRPC out of forks, before it is imported. It stops at each fork until its threads rest, and was seen to wait
+    for ever, in a process that used Spark Connect and then started a JVM. Nobody here uses a session after a fork."""
+    os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
+
+
 def _import_meanwhile() -> None:
     with contextlib.suppress(ImportError):  # whoever needs it says so himself
         importlib.import_module("pyspark.testing.utils")

@@ -16,7 +16,7 @@ from weakref import WeakSet
 
 from tidegate.errors import ConfigError, SparkUnavailable, TidegateError
 from tidegate.spark.java import find_java
-from tidegate.spark.launch import SQL, configuration, interrupts_kept, starting
+from tidegate.spark.launch import SQL, configuration, interrupts_kept, starting, without_fork_handlers
 from tidegate.spark.startup import end_accumulators_in_background
 
 if TYPE_CHECKING:
@@ -158,6 +158,7 @@ def _started(master: str | None, remote: str | None, options: Mapping[str, str])
 
     builder = SparkSession.builder
     if remote:
+        without_fork_handlers()
         builder = builder.remote(remote)
     session: SparkSession
     if remote and remote.startswith("sc:"):

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tidegate.spark.launch import without_fork_handlers
 from tidegate.spark.warm import locks
 from tidegate.spark.warm.folder import Address, EngineFolder
 
@@ -48,6 +49,7 @@ def lease(folder: EngineFolder) -> Lease | None:
 
 def connect(address: Address) -> SparkSession:
     """Return a new session. It leaves the process as it was: classic sessions can be opened beside it."""
+    without_fork_handlers()
     import grpc
     from pyspark.sql.connect.client import DefaultChannelBuilder
     from pyspark.sql.connect.client.retries import DefaultPolicy
