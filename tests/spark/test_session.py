@@ -200,15 +200,17 @@ except TidegateError as problem:
 
 
 @pytest.mark.slow
-def test_ctrl_c_ends_a_job_silently():
+def test_ctrl_c_ends_a_job_silently(tmp_path: Path):
     """As in a run, the job waits in a thread while the main thread is interrupted and closes the session. Nothing is
     printed."""
-    script = """
-import contextlib, signal, threading
+    started = tmp_path / "started"
+    script = f"""
+import contextlib, pathlib, signal, threading
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a suite in the background inherits that it is ignored
 session = open_session("local[2]")
 def slow(batches):
     import time
+    pathlib.Path({str(started)!r}).touch()
     time.sleep(60)
     yield from batches
 def job():
@@ -227,7 +229,10 @@ except KeyboardInterrupt:
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
-    time.sleep(2)  # until the task sleeps
+    deadline = time.monotonic() + 50
+    while not started.exists():  # the task sleeps
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=50)
 

@@ -387,13 +387,19 @@ def test_readers_see_the_old_or_the_new_table(reference: Reference):
         while not done.is_set():
             seen.update(ask(reference.target, "SELECT count(*), min(name), max(name) FROM currencies"))
 
+    def wait_until_seen(name: str) -> None:
+        deadline = time.monotonic() + 60
+        while (1000, name, name) not in seen and time.monotonic() < deadline:
+            time.sleep(0.01)
+
     reader = threading.Thread(target=look)
     reader.start()
     try:
+        wait_until_seen("old")
         reference.in_source("UPDATE currencies SET name = 'new'")
         reference.run()
+        wait_until_seen("new")
     finally:
-        time.sleep(0.2)
         done.set()
         reader.join()
     assert seen == {(1000, "old", "old"), (1000, "new", "new")}
