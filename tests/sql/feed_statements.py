@@ -9,7 +9,6 @@ import pyarrow as pa
 
 from sql.statements import COBID, ENTRY, NOTE, ODD, Statement, column, own, read
 from tidegate.databases.postgresql.feeds.cdc import LogicalDecoding
-from tidegate.frames.log import delete_events
 from tidegate.interfaces import ReadRequest, Session
 from tidegate.interfaces.feed import FeedTable
 from tidegate.loads._feed_versions import FeedVersionTask, take_back
@@ -18,6 +17,7 @@ from tidegate.model.types import Type
 from tidegate.model.windows import WHOLE_TABLE
 from tidegate.sql.keys import has_key
 from tidegate.sql.text import raw
+from tidegate.state.events import delete_events
 
 SNAPSHOT = "700:705:701,703"
 SLOT = {

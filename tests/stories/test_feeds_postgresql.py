@@ -39,11 +39,12 @@ def copied(copies: Copies) -> Iterator[Copied]:
     ask(made.source, "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots")
 
 
-@pytest.fixture(params=["keys", "images"])
+@pytest.fixture(params=["images", pytest.param("keys", marks=pytest.mark.thorough)])
 def mode(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+@pytest.mark.parametrize("mode", ["keys", "images"])
 def test_changes_and_deletes_arrive(copied: Copied, mode: str):
     """Inserts, updates, deletes, a new key, and a transaction that is rolled back."""
     synced = copied.tidegate(table(mode=mode))
@@ -199,6 +200,7 @@ def test_replaced_table_is_noticed(copied: Copied):
     copied.assert_equal(ALL)
 
 
+@pytest.mark.thorough
 def test_new_column_reads_the_table_again(copied: Copied, mode: str):
     """A column that is added with a default changes rows that no log tells."""
     synced = copied.tidegate(table(mode=mode))
@@ -254,7 +256,9 @@ IDENTITIES = {
 }
 
 
-@pytest.mark.parametrize("identity", IDENTITIES)
+@pytest.mark.parametrize(
+    "identity", ["nothing", *(pytest.param(each, marks=pytest.mark.thorough) for each in ("full", "index"))]
+)
 def test_replica_identities(copied: Copied, mode: str, identity: str):
     """Deletes must come with the key. Where they cannot, the table is refused with the statement that helps."""
     statement, works = IDENTITIES[identity]
@@ -277,6 +281,7 @@ def test_replica_identities(copied: Copied, mode: str, identity: str):
     copied.assert_equal("SELECT code, line, note FROM lines")
 
 
+@pytest.mark.thorough
 def test_partitioned_table(copied: Copied, mode: str):
     """Changes of partitions come under the name of the table; rows that go to another partition too."""
     copied.in_source(
@@ -370,6 +375,7 @@ def test_doctor_says_what_is_missing(copied: Copied):
     assert ask(copied.source, "SELECT count(*) FROM pg_publication") == [(0,)]
 
 
+@pytest.mark.thorough
 def test_lost_ledger_and_target_rows_are_rebuilt(copied: Copied):
     """The lake's log makes the same versions again."""
     work = changing(copied, seed=5)
@@ -466,7 +472,7 @@ def test_commit_that_nobody_sees_yet_is_not_passed(copied: Copied, monkeypatch: 
 
 
 @pytest.mark.mysql
-@pytest.mark.parametrize("load", ["merge", "scd2"])
+@pytest.mark.parametrize("load", [pytest.param("merge", marks=pytest.mark.thorough), "scd2"])
 def test_changes_go_to_another_database(copies: Copies, load: str):
     """Rows and versions arrive in MariaDB as well, which stages rows before the transaction."""
     copied = copies("postgresql", "mysql")
@@ -486,6 +492,7 @@ def test_changes_go_to_another_database(copies: Copies, load: str):
         ask(copied.source, "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("lake", ["iceberg", "delta"])
 def test_other_lakes_keep_changes(copied: Copied, lake: str):
     work = changing(copied, seed=4)
@@ -496,3 +503,25 @@ def test_other_lakes_keep_changes(copied: Copied, lake: str):
     work.transactions(20)
     synced.run()
     assert histories(ask(copied.target, VERSIONS)) == work.versions
+
+
+EVENTS = "SELECT operation, event_key, after_image FROM tidegate.cdc_events ORDER BY log_position"
+
+
+def test_changes_are_kept_as_events(copied: Copied, mode: str):
+    """Each change once, in the transaction of the load; old ones leave."""
+    synced = copied.tidegate(table(mode=mode, keep_events="30 days"))
+    synced.create_feed()
+    copied.in_source("INSERT INTO items VALUES (1, 'a', 1, NULL)")
+    synced.run()
+    copied.in_source("UPDATE items SET price = 2.5;\nDELETE FROM items")
+    synced.run()
+    image = '{"id": 1, "name": "a", "price": "2.50", "note": null}' if mode == "images" else None
+    assert ask(copied.target, EVENTS) == [("update", '{"id": 1}', image), ("delete", '{"id": 1}', None)]
+    copied.in_target("DELETE FROM tidegate.ledger")
+    synced.run()
+    assert len(ask(copied.target, EVENTS)) == 2
+    copied.in_target("UPDATE tidegate.cdc_events SET captured_at = '2020-01-01' WHERE operation = 'update'")
+    copied.in_source("INSERT INTO items VALUES (2, 'b', 1, NULL)")
+    synced.run()
+    assert [row[0] for row in ask(copied.target, EVENTS)] == ["delete", "insert"]

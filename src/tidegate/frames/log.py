@@ -16,8 +16,7 @@ from tidegate.frames.tasks import told
 from tidegate.interfaces.database import Database
 from tidegate.interfaces.feed import Feed, FeedTable
 from tidegate.model.feeds import DELETE, OPERATION, OPERATIONS, PARTIAL, POSITION, TIME, TRUNCATE, Position
-from tidegate.model.names import TableName
-from tidegate.sql.text import Literal, Name, Sql, sql
+from tidegate.state.events import delete_events
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -130,15 +129,6 @@ def forget_events(frames: DatabaseFrames, table: str, before: str) -> int:
     """Delete events of a table that were committed before a time, an ISO text in UTC; return how many."""
     with frames.database.connect("records") as session, session.transaction():
         return session.execute(delete_events(frames.database.own_table("cdc_events"), table, before))
-
-
-def delete_events(events: TableName, table: str, before: str) -> Sql:
-    return sql(
-        "DELETE FROM {events} WHERE table_name = {table} AND captured_at < {before}",
-        events=Name.of(events),
-        table=Literal(table),
-        before=Literal(before),
-    )
 
 
 def _json(values: Mapping[str, Any]) -> str:

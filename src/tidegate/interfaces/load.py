@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, TypeVar
 
@@ -128,6 +129,17 @@ class RowsAside(Protocol):
         """Keep rows whose key another row of the window has. Joins an open transaction. Return how many were new."""
 
 
+class EventsKept(Protocol):
+    """Tidegate's own table of the changes that a change feed told."""
+
+    def keep_events(
+        self, changes: Batches, keys: Sequence[str], seconds: int
+    ) -> AbstractContextManager[Callable[[], int]]:
+        """Prepare to keep changes; yield the function that does so inside of the transaction, and returns how many.
+
+        Events that were committed so many seconds ago leave."""
+
+
 class LedgerView(Protocol):
     """The ledger, as far as one window is concerned."""
 
@@ -136,6 +148,9 @@ class LedgerView(Protocol):
 
     @property
     def aside(self) -> RowsAside: ...
+
+    @property
+    def events(self) -> EventsKept: ...
 
     def reached(self, place: str) -> None:
         """Tell how far a load came: a run may be interrupted there."""

@@ -32,6 +32,7 @@ from tidegate.interfaces.load import (
     with_entry,
 )
 from tidegate.loads._difference import difference_of
+from tidegate.loads._merge_window import kept_events
 from tidegate.model.columns import Column
 from tidegate.model.feeds import DELETE, OPERATION, TIME, TRUNCATE
 from tidegate.model.names import TableName
@@ -91,6 +92,8 @@ class FeedVersions(Load):
     end: Column
     flag: Column
     closes: bool
+    events: int | None = None
+    """For how many seconds changes are kept as events; None where they are not."""
 
     @classmethod
     def requirements(cls, *given: Any) -> Any:
@@ -112,6 +115,10 @@ class FeedVersions(Load):
     def row_keys(self) -> tuple[str, ...]:
         return self.keys
 
+    @property
+    def keeps_rows_aside(self) -> bool:
+        return self.events is not None
+
     def task(self, task: LoadTask, step: LoadStep, state: TableState, loads: int) -> FeedVersionTask:
         given = {**vars(task), "request": replace(task.request, rows=None)}
         return FeedVersionTask(
@@ -128,6 +135,7 @@ class FeedVersions(Load):
             else:
                 _replay(writes, incoming)
             apply = writes.prepared()
+            keep_events = kept_events(incoming, task.keys, self.events, opened)
             with session.transaction():
                 fenced = acquire_fence(session, task, incoming.ledger)
                 if isinstance(fenced, Loaded):
@@ -135,6 +143,7 @@ class FeedVersions(Load):
                 if incoming.ledger.newest() != before:
                     raise proof_failed(task, "another load came between reading the target and writing to it")
                 apply(receipt_of)
+                keep_events()
                 rows = int(str(session.query(count_rows(task.request.table, task.current))[0][0]))
                 incoming.ledger.record(with_entry(fenced, target_rows=rows).entry)
         counts = {"inserted": writes.inserted, "closed": writes.closed}

@@ -6,7 +6,7 @@ Rows that differ are staged and written in one transaction. Inside of it all row
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -44,6 +44,8 @@ class WindowTask(MergeTask):
     """A window of changes. `deletes`: rows leave the target whose key the source no longer has."""
 
     rules: WindowRules
+    events: int | None = None
+    """For how many seconds the changes of a change feed are kept; None where they are not."""
     updates: bool = True
     """Rows whose key is there are changed. Otherwise they stay as they are."""
 
@@ -81,6 +83,7 @@ def merge_window(session: Session, incoming: Incoming, receipt_of: ReceiptOf) ->
         meant = _meant(session, incoming, found, stages)
         files = incoming.files if rows.batches is incoming.batches else None
         change = Change(session, task, meant, rows.batches, stages, files)
+        keep_events = kept_events(incoming, task.keys, task.events, stages)
         with session.transaction():
             fenced = acquire_fence(session, task, incoming.ledger)
             if isinstance(fenced, Loaded):
@@ -92,6 +95,7 @@ def merge_window(session: Session, incoming: Incoming, receipt_of: ReceiptOf) ->
             if not left.same_as(expected):
                 raise proof_failed(task, f"expected {expected}, read back {left}")
             _keep_aside(incoming, rows)
+            keep_events()
             target_rows = _target_rows(task, session, inserted - deleted)
             incoming.ledger.record(with_entry(fenced, target_rows=target_rows).entry)
     counts = {"inserted": inserted, "updated": updated, "deleted": deleted, **_told_apart(task, rows, int(late.sum()))}
@@ -115,6 +119,15 @@ def _warning(task: WindowTask, late: int) -> str:
         f"{late:,} late: so many rows lie below the watermark that was reached before. They are kept in the table"
         " late_arriving_data and not in the target; `late: merge` and `tidegate run --reload` bring them"
     )
+
+
+def kept_events(incoming: Incoming, keys: Sequence[str], seconds: int | None, stages: ExitStack) -> Callable[[], int]:
+    """Return the function that keeps the changes of a change feed as events, inside of the transaction."""
+    window = incoming.task.entry.token
+    is_feed = isinstance(window, FeedWindow) and not window.whole
+    if seconds is None or incoming.keys is None or not is_feed:
+        return lambda: 0
+    return stages.enter_context(incoming.ledger.events.keep_events(incoming.keys, keys, seconds))
 
 
 def _touched_rows(session: Session, incoming: Incoming, stages: ExitStack) -> ReadRequest:

@@ -28,7 +28,7 @@ from tidegate.model.plan import Load as LoadStep
 from tidegate.model.plan import Notice
 from tidegate.model.state import TableState
 from tidegate.model.windows import WHOLE_TABLE
-from tidegate.settings import Columns, Settings, Text
+from tidegate.settings import Columns, Duration, Settings, Text
 from tidegate.tables.found import UNTOUCHED, Catalogs, FoundTable
 
 
@@ -67,6 +67,9 @@ class MergeFeedSettings(Settings):
     soft_delete: Text | None = None
     """A column of the target that marks rows which left the source, instead of deleting them. A row that comes back
     loses its mark."""
+    keep_events: Duration | None = None
+    """How long every change is kept in Tidegate's own table `cdc_events`, since its commit: `30 days`. Not at all, when
+    it is left out."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,8 @@ class MergeLoad(Load):
     """How windows of changes are applied; None for a whole table."""
     mark: Column | None = None
     """The column that marks rows which left the source; None where they are deleted."""
+    events: int | None = None
+    """For how many seconds the changes of a change feed are kept; None where they are not."""
 
     @classmethod
     def settings_for(cls, change: type[Change]) -> type[AnySettings]:
@@ -149,7 +154,8 @@ class MergeLoad(Load):
         if target is not None and not any(_begins_with(index, key) for index in _indexes(target)):
             text = f"no index of the target starts with the key ({', '.join(key)}): every load scans the target"
             table = replace(table, notices=(*table.notices, Notice(text, severity="warning")))
-        return cls(key, True, required.deletes, rewrites, rules, mark), table
+        kept = settings.keep_events if change.feed else None
+        return cls(key, True, required.deletes, rewrites, rules, mark, kept), table
 
     @property
     def check(self) -> str:
@@ -162,7 +168,7 @@ class MergeLoad(Load):
 
     @property
     def keeps_rows_aside(self) -> bool:
-        return self.rules is not None and self.rules.late == "quarantine"
+        return self.rules is not None and (self.rules.late == "quarantine" or self.events is not None)
 
     @property
     def replaces_rows(self) -> bool:
@@ -178,7 +184,13 @@ class MergeLoad(Load):
         deletes = self.rules.tells_deletes or (self.rules.compares_keys and step.is_newest)
         rules = replace(self.rules, target_rows=rows)
         return WindowTask(
-            **vars(task), keys=self.keys, deletes=deletes, rewrites=self.rewrites, flag=self.mark, rules=rules
+            **vars(task),
+            keys=self.keys,
+            deletes=deletes,
+            rewrites=self.rewrites,
+            flag=self.mark,
+            rules=rules,
+            events=self.events,
         )
 
     def apply(self, session: Session, incoming: Incoming, receipt_of: ReceiptOf) -> Loaded:

@@ -27,7 +27,7 @@ from tidegate.model.state import LedgerEntry, TableState
 from tidegate.model.types import Type
 from tidegate.model.values import ValueKind
 from tidegate.model.windows import ALL_VERSIONS
-from tidegate.settings import Columns, Count, ScalarText, Settings, Text, wrong
+from tidegate.settings import Columns, Count, Duration, ScalarText, Settings, Text, wrong
 from tidegate.sql.cursors import is_current
 from tidegate.sql.text import sql
 from tidegate.tables.found import UNTOUCHED, Catalogs, FoundTable, named_column, spelled_like
@@ -94,6 +94,9 @@ class Scd2FeedSettings(Settings):
     """A column that numbers versions, which the target fills in by itself."""
     deletes: Literal["close", "ignore"] = "close"
     """What becomes of entities that were deleted in the source: their version ends (`close`), or it stays open."""
+    keep_events: Duration | None = None
+    """How long every change is kept in Tidegate's own table `cdc_events`, since its commit: `30 days`. Not at all, when
+    it is left out."""
 
 
 @dataclass(frozen=True)
@@ -289,7 +292,7 @@ def _of_feed(
     current = is_current(flag, "1")
     # Only current versions count as rows that the source has.
     table = replace(table, gone=sql("NOT ({current})", current=current))
-    return FeedVersions(required.keys, start, end, flag, settings.deletes == "close"), table
+    return FeedVersions(required.keys, start, end, flag, settings.deletes == "close", settings.keep_events), table
 
 
 def _template(

@@ -16,6 +16,7 @@ from tidegate.interfaces.worker import Progress
 from tidegate.model.columns import Column, fingerprint_of
 from tidegate.model.state import LakeEntry, LedgerEntry, types_when_extracted
 from tidegate.runs.listener import Boundary
+from tidegate.state.events import Events
 from tidegate.state.ledger import Ledger
 from tidegate.state.lock import newest_run
 from tidegate.state.rows_aside import Aside
@@ -53,6 +54,10 @@ class WindowLedger:
     @property
     def aside(self) -> Aside:
         return Aside(self.ledger.session, self.source)
+
+    @property
+    def events(self) -> Events:
+        return Events(self.ledger.session, self.source)
 
     def reached(self, place: str) -> None:
         self.boundary(place)
