@@ -11,7 +11,7 @@ LOCAL_SQLSERVER := sqlserver://sa:$${TIDEGATE_SQLSERVER_PASSWORD:-Tidegate-local
 NEED_SQLSERVER := $(wildcard tests/conformance/test_sqlserver_*.py tests/stories/test_sqlserver*.py) \
   tests/conformance/test_catalog.py tests/conformance/test_failures.py tests/sql
 
-.PHONY: help install demo demo-iceberg test test-all test-quick test-sqlserver test-airflow test-dagster bench bench-quick lint format golden lock clean
+.PHONY: help install demo demo-iceberg demo-s3 test test-all test-quick test-sqlserver test-airflow test-dagster bench bench-quick lint format golden lock clean
 
 # Paths are relative, so that a folder with spaces in its name works.
 VENV := .venv
@@ -25,7 +25,7 @@ NO_PYTHON := Tidegate needs Python 3.11 or newer and found none: install one (De
 NO_VENV := This Python cannot make a virtual environment: install its venv module (Debian, Ubuntu: apt install python3-venv) or name another Python with make install PYTHON=/path/to/python3.
 
 help: ## List what can be made
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
 
 install: $(STAMP) ## Prepare .venv with everything pinned in requirements.lock; quick when nothing changed
 
@@ -34,6 +34,9 @@ demo: $(STAMP) ## Watch Tidegate work on an embedded PostgreSQL: no server, no c
 
 demo-iceberg: $(STAMP) ## Watch a sync by way of Iceberg: changes, verification, time travel; no server needed
 	@$(BIN)/python examples/iceberg/demo.py
+
+demo-s3: $(STAMP) ## Watch tidegate sync: MariaDB, a bucket, and a double of Redshift; no cloud needed
+	@PYTHONPATH=tests $(BIN)/python examples/redshift/demo.py
 
 test: lint ## Lint, then run the tests
 	$(BIN)/python -m pytest $(AT_ONCE) -m "not thorough"
