@@ -124,7 +124,8 @@ def test_zero_dates_arrive_as_they_are(place: Place):
 
 
 def test_zero_time_as_cursor_is_refused_by_name(place: Place):
-    """A cursor keeps its type, and PostgreSQL has no such moment: nothing is loaded until the row is corrected."""
+    """A cursor keeps its type, and PostgreSQL has no such moment: nothing is loaded until the row is corrected
+    and read anew."""
     place.do(
         "SET SESSION sql_mode = ''; CREATE TABLE t (id int PRIMARY KEY, at datetime NOT NULL, KEY (at));"
         " INSERT INTO t VALUES (1, '0000-00-00 00:00:00'), (2, '2024-01-02 00:00:00')"
@@ -134,7 +135,8 @@ def test_zero_time_as_cursor_is_refused_by_name(place: Place):
     assert "column at cannot store a value" in message
     assert place.ask("SELECT count(*) FROM t") == [(0,)]
     place.do("SET SESSION sql_mode = ''; UPDATE t SET at = '2024-01-03' WHERE id = 1")
-    place.run("t", **INCREMENTAL)
+    with place.project("t", **INCREMENTAL) as tidegate:
+        tidegate.run(reload=True)
     assert place.ask("SELECT count(*) FROM t") == [(2,)]
 
 
