@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from tidegate.model.columns import Column
 from tidegate.model.names import TableName, staged_name
-from tidegate.sql.text import LockedRows, Name, SameValue, Sql, StagedKeys, StageJoin, names, sql
+from tidegate.sql.text import KeyIsStaged, LockedRows, Name, SameValue, Sql, StagedKeys, StageJoin, names, sql
 
 
 def update_from_stage(
@@ -52,19 +52,11 @@ def has_any_value(columns: Sequence[Column], rows: Sql | None) -> Sql:
 
 def key_is_staged(stage: TableName, keys: Sequence[Column]) -> Sql:
     """Return the condition that the key of a row is in the stage."""
-    on = [
-        sql("{same}", same=SameValue(Name(("s", staged_name(number))), Name.of(key.name), key.type))
-        for number, key in enumerate(keys)
-    ]
-    same_key = on[0]
-    for comparison in on[1:]:
-        same_key = sql("{same_key} AND {comparison}", same_key=same_key, comparison=comparison)
     staged = tuple((Name.of(staged_name(number)), key.type) for number, key in enumerate(keys))
-    return sql(
-        "EXISTS (SELECT 1 FROM {keys} AS s WHERE {same_key})",
-        keys=StagedKeys(Name.of(stage), staged),
-        same_key=same_key,
+    on = tuple(
+        SameValue(Name(("s", staged_name(number))), Name.of(key.name), key.type) for number, key in enumerate(keys)
     )
+    return sql("{staged}", staged=KeyIsStaged(StagedKeys(Name.of(stage), staged), on))
 
 
 def _on(keys: Sequence[Column]) -> tuple[SameValue, ...]:

@@ -102,6 +102,14 @@ class StagedKeys:
 
 
 @dataclass(frozen=True)
+class KeyIsStaged:
+    """Whether the key of a row is in a stage. A comparison has the column of the stage, `s.…`, and that of the row."""
+
+    keys: StagedKeys
+    on: tuple[SameValue, ...]
+
+
+@dataclass(frozen=True)
 class LockedRows:
     """Rows of a table, for a FROM, locked against changes by others until the transaction ends."""
 
@@ -158,6 +166,7 @@ Part: TypeAlias = (
     | SameValue
     | StageJoin
     | StagedKeys
+    | KeyIsStaged
     | LockedRows
     | Checksum
     | Count
@@ -227,6 +236,11 @@ class Dialect:
         """Return the FROM item of `StagedKeys`: the stage, or a query of its distinct keys. Each key has its type."""
         return stage
 
+    def key_is_staged(self, keys: str, on: Sequence[tuple[SameValue, str]]) -> str:
+        """Return the condition of `KeyIsStaged`. `keys` is the FROM item; each comparison comes with its text."""
+        same_key = " AND ".join(text for _, text in on)
+        return f"EXISTS (SELECT 1 FROM {keys} AS s WHERE {same_key})"  # noqa: S608
+
     def checksum(self, columns: Sequence[tuple[str, str]]) -> str:
         """Return the checksum of columns, given with their types. A sum: with XOR, duplicate rows would cancel out."""
         named = ", ".join(column for column, _ in columns)
@@ -284,6 +298,9 @@ def render(statement: Part, dialect: Dialect) -> str:
         case StagedKeys(stage, columns):
             named = [(render(column, dialect), type_) for column, type_ in columns]
             return dialect.staged_keys(render(stage, dialect), named)
+        case KeyIsStaged(keys, on):
+            comparisons = [(same, render(same, dialect)) for same in on]
+            return dialect.key_is_staged(render(keys, dialect), comparisons)
         case LockedRows(table, rows):
             where = "" if rows is None else f" WHERE {render(rows, dialect)}"
             return dialect.locked.format(table=render(table, dialect), where=where)

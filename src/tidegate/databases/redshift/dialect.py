@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from tidegate.sql.text import Dialect, Literal
+from tidegate.sql.text import Dialect, Literal, Name, SameValue, render
 
 _AFTER_A_BLANK = "\N{SYMBOL FOR SPACE}"
 _SIZE = re.compile(r"\(.*?\)")
@@ -60,6 +60,16 @@ class RedshiftDialect(Dialect):
         if not _is_text(column_type):
             return equal
         return f"({equal} AND OCTET_LENGTH({left}) = OCTET_LENGTH({right}))"
+
+    def key_is_staged(self, keys: str, on: Sequence[tuple[SameValue, str]]) -> str:
+        """A subquery that refers to the row around it is planned in few forms only: this one stands by itself."""
+        own: list[str] = []
+        staged: list[str] = []
+        for same, _ in on:
+            for parts, side in ((staged, Name.of(same.left.parts[-1])), (own, same.right)):
+                name = render(side, self)
+                parts += [name, f"OCTET_LENGTH({name})"] if _is_text(same.type) else [name]
+        return f"({', '.join(own)}) IN (SELECT {', '.join(staged)} FROM {keys})"  # noqa: S608
 
     def encode_key(self, text: str) -> str:
         return text + _AFTER_A_BLANK if text.endswith((" ", _AFTER_A_BLANK)) else text

@@ -15,6 +15,6 @@
 CREATE TEMP TABLE "tidegate_copy_1" ("tidegate_0" character varying(65535), "tidegate_1" character varying(65535)) DISTSTYLE EVEN;
 COPY "tidegate_copy_1" FROM 's3://bucket/.tidegate/tmp/1/manifest' IAM_ROLE 'arn:role' FORMAT AS PARQUET MANIFEST;
 SELECT count(*) FROM "tidegate_copy_1";
-SELECT CAST("cobid" AS character varying(65535)) FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE EXISTS (SELECT 1 FROM "tidegate_copy_1" AS s WHERE ("s"."tidegate_0" = "code" AND OCTET_LENGTH("s"."tidegate_0") = OCTET_LENGTH("code"))) GROUP BY "cobid";
-SELECT CAST("it's a ""note""" AS character varying(65535)) FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE EXISTS (SELECT 1 FROM "tidegate_copy_1" AS s WHERE ("s"."tidegate_0" = "code" AND OCTET_LENGTH("s"."tidegate_0") = OCTET_LENGTH("code")) AND ("s"."tidegate_1" = "it's a ""note""" AND OCTET_LENGTH("s"."tidegate_1") = OCTET_LENGTH("it's a ""note"""))) GROUP BY "it's a ""note""", OCTET_LENGTH("it's a ""note""");
+SELECT CAST("cobid" AS character varying(65535)) FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE ("code", OCTET_LENGTH("code")) IN (SELECT "tidegate_0", OCTET_LENGTH("tidegate_0") FROM "tidegate_copy_1") GROUP BY "cobid";
+SELECT CAST("it's a ""note""" AS character varying(65535)) FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE ("code", OCTET_LENGTH("code"), "it's a ""note""", OCTET_LENGTH("it's a ""note""")) IN (SELECT "tidegate_0", OCTET_LENGTH("tidegate_0"), "tidegate_1", OCTET_LENGTH("tidegate_1") FROM "tidegate_copy_1") GROUP BY "it's a ""note""", OCTET_LENGTH("it's a ""note""");
 DROP TABLE IF EXISTS "tidegate_copy_1";
