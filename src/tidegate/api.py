@@ -65,6 +65,7 @@ from tidegate.runs.frames import extract_frame, take_back
 from tidegate.runs.journal import Journal, journals_of, under_way
 from tidegate.runs.lake_rows import LakeRows, lake_rows
 from tidegate.runs.listener import Boundary, Listener
+from tidegate.runs.merge_files import merge_small_files
 from tidegate.runs.plan import planning
 from tidegate.runs.restore import restore_as_of
 from tidegate.runs.run import Pipeline, Run
@@ -303,12 +304,22 @@ class Tidegate:
         lake = self._pipeline.lake
         return {key: lake.health(self._resolved(key).lake_table) for key in self._chosen(tables)}
 
-    def lake_clean(self, *tables: str, keep_days: float = 7.0, dry_run: bool = True) -> dict[str, LakeCleaning]:
-        """Forget states of tables in the lake that are older, and delete files that nobody needs any more.
+    def lake_clean(
+        self, *tables: str, keep_days: float = 7.0, merge: bool = True, dry_run: bool = True
+    ) -> dict[str, LakeCleaning]:
+        """Merge small files of tables in the lake, forget states that are older, and delete files that nobody needs.
 
-        Rows that a run could need stay, whatever their age. Only `dry_run=False` removes anything."""
+        Rows that a run could need stay, whatever their age. Only `dry_run=False` changes anything."""
         lake, before = self._pipeline.lake, datetime.now(UTC) - timedelta(days=keep_days)
-        return {key: lake.clean(self._resolved(key).lake_table, before, dry_run) for key in self._chosen(tables)}
+        cleaned = {}
+        for key in self._chosen(tables):
+            table = self._resolved(key).lake_table
+            groups = lake.small(table) if merge else []
+            if groups and not dry_run:
+                merge_small_files(self._run("clean"), key, table, groups)
+            found = lake.clean(table, before, dry_run)
+            cleaned[key] = replace(found, merged=sum(map(len, groups)), into=len(groups))
+        return cleaned
 
     def export(self, table: str, kind: str = "iceberg", path: str | Path = "./warehouse") -> Exported:
         """Write all rows that a table of the source has now into a lake, as one version. No target is touched."""

@@ -168,6 +168,7 @@ def test_every_kind_is_kept_in_sync(shops: Shops, name: str, source: str, target
 
     cleaned = shop.tidegate().lake_clean(keep_days=0, dry_run=False)
     assert cleaned["trades"].versions >= 3 and cleaned["trades"].files >= 1
+    assert cleaned["customers"].merged >= 2 and cleaned["customers"].into == 1
     assert shop.steps() == []
     shop.assert_readers_agree()
     sides.do(shop.target, "DELETE FROM trades WHERE cob = 20240101")

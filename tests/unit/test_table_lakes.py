@@ -571,6 +571,35 @@ def test_table_of_a_path_catalog_is_read_and_adopted(tmp_path: Path):
         lake.opened(TableName("", "nothing")).adopt()
 
 
+def test_small_files_become_one_for_readers(lake: TableLake):
+    """Files of a log are merged: readers see the same rows in one file, every entry is as before, and goes on."""
+    names = [f"{NEWEST}-{number}" for number in range(5)]
+    for number, name in enumerate(names):
+        put(lake, CLIENTS, name, number)
+    wider = pa.schema([*SCHEMA, field("desk", pa.string(), "string")])
+    put(lake, CLIENTS, f"{NEWEST}-9", rows=pa.record_batch([pa.array([0], pa.int32()), [9], ["x"]], schema=wider))
+    before, rows = lake.entries(CLIENTS, {}).by_window, seen_from_outside(lake, CLIENTS)
+
+    (group,) = lake.small(CLIENTS)
+    part = lake.merge(CLIENTS, RUN, "merged", group)
+    lake.commit_merged(CLIENTS, RUN, {part.id: group})
+
+    assert len(lake.files_at(CLIENTS)) == 1 and lake.small(CLIENTS) == []
+    assert seen_from_outside(lake, CLIENTS) == rows
+    assert lake.entries(CLIENTS, {}).by_window == before
+    lake.end(RUN)
+    lake.clean(CLIENTS, later(), dry_run=False)
+    assert seen_from_outside(lake, CLIENTS) == rows
+    assert [ids_in(lake, CLIENTS, entry) for entry in before.values()] == [[0], [1], [2], [3], [4], [9]]
+    with pytest.raises(LakeError, match="changed while they were merged"):
+        lake.commit_merged(CLIENTS, RUN, {part.id: group})
+
+    put(lake, CLIENTS, f"{NEWEST}-8", 8)
+    again = write(lake, CLIENTS, names[1], 11, name="again", read_at="2024-01-31T11:00:00+00:00")
+    lake.commit(CLIENTS, names[1], [again], replaces=before[names[1]].etag)
+    assert ids_outside(lake, CLIENTS) == [0, 2, 3, 4, 8, 9, 11]
+
+
 def merge_by_delta_rs(lake: TableLake, schema: str, name: str) -> None:
     from deltalake import DeltaTable
 

@@ -78,23 +78,38 @@ def doctor(tables: tuple[str, ...], config: Path, output: Output) -> int:
 @tables_argument
 @config_option
 @click.option("--keep-days", type=click.FloatRange(min=0), default=7.0, show_default=True, help="Keep younger states.")
+@click.option("--merge/--no-merge", default=True, show_default=True, help="Merge small files into large ones.")
 @click.option("--dry-run", is_flag=True, help="Only show what would be removed.")
 @yes_option
+@move_options
 @command_options
-def clean(tables: tuple[str, ...], config: Path, keep_days: float, dry_run: bool, yes: bool, output: Output) -> int:
-    """Forget old states of tables, and delete files that neither a state nor a run needs any more.
+def clean(
+    tables: tuple[str, ...],
+    config: Path,
+    keep_days: float,
+    merge: bool,
+    dry_run: bool,
+    yes: bool,
+    output: Output,
+    **how: Any,
+) -> int:
+    """Merge small files, forget old states of tables, and delete files that neither a state nor a run needs any more.
 
     Example: tidegate lake clean --keep-days 30 --dry-run
     """
-    project = open_project(config, output)
-    found = project.lake_clean(*tables, keep_days=keep_days)
-    versions, files = (sum(getattr(one, name) for one in found.values()) for name in ("versions", "files"))
-    if not dry_run and (versions or files):
-        confirm(f"{versions:,} states and {files:,} files will be removed. Go on?", yes)
-        found = project.lake_clean(*tables, keep_days=keep_days, dry_run=False)
-    word = "would be removed" if dry_run else "removed"
+    with open_project(config, output, **how) as project:
+        found = project.lake_clean(*tables, keep_days=keep_days, merge=merge)
+        versions, files, merged = (
+            sum(getattr(one, name) for one in found.values()) for name in ("versions", "files", "merged")
+        )
+        if not dry_run and (versions or files or merged):
+            question = f"{versions:,} states and {files:,} files will be removed, {merged:,} files merged. Go on?"
+            confirm(question, yes)
+            found = project.lake_clean(*tables, keep_days=keep_days, merge=merge, dry_run=False)
+    word = "would be " if dry_run else ""
     lines = [
-        f"{table}: {one.versions:,} states and {one.files:,} files of {one.bytes:,} bytes {word}"
+        f"{table}: {one.versions:,} states and {one.files:,} files of {one.bytes:,} bytes {word}removed,"
+        f" {one.merged:,} small files {word}merged into {one.into:,}"
         for table, one in found.items()
     ]
     output.facts({"dry_run": dry_run, "tables": {table: asdict(one) for table, one in found.items()}}, "\n".join(lines))

@@ -254,6 +254,18 @@ class Lake(ABC):
         """Forget states of a table that are older, and delete files that nobody needs. Every entry stays readable."""
         raise self.without_history()
 
+    def small(self, table: LakeTable) -> list[tuple[str, ...]]:
+        """Return groups of small files of a table, each of which may become one file for readers."""
+        raise self.without_history()
+
+    def merge(self, table: LakeTable, run: str, name: str, files: Sequence[str]) -> Part:
+        """Write the rows of these files into one. Inside a task."""
+        raise self.without_history()
+
+    def commit_merged(self, table: LakeTable, run: str, merged: Mapping[str, Sequence[str]]) -> None:
+        """Put written files into the place of those whose rows they have. Raises LakeError where one of these left."""
+        raise self.without_history()
+
     def entries_at(self, table: LakeTable, version: str) -> Mapping[str, LakeEntry]:
         """Return the entries that the table had at a state in its history, by window."""
         raise self.without_history()

@@ -14,6 +14,8 @@ from tidegate.model.state import LakeEntry
 from tidegate.model.tokens import Token
 
 PREFIX = "tidegate."
+COMPACTED = "compacted"
+"""The fact of a commit that brought rows of many small files into few: how many."""
 _TEXTS = ("window", "hash", "run", "why", "read_at", "scope", "columns_id", "replaces", "previous")
 
 
@@ -63,8 +65,8 @@ class Commit:
 
     @property
     def rewrites(self) -> bool:
-        """Return whether somebody else brought rows of ours into files of his: by a compaction, or by changing some."""
-        return not self.facts and self.operation != "append"
+        """Return whether rows of entries went into other files: by a compaction, or because somebody changed some."""
+        return COMPACTED in self.facts or (not self.facts and self.operation != "append")
 
     def entry(self, entry_id: str, broken: str = "") -> LakeEntry:
         """Return what this commit says of its window."""

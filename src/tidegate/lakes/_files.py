@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tidegate.storage.door import Storage
@@ -129,6 +130,55 @@ def is_plain(storage: Storage, path: str) -> bool:
         chunk.compression.lower() == _PLAIN_COMPRESSION and _PLAIN_ENCODINGS.issuperset(chunk.encodings)
         for chunk in chunks
     )
+
+
+def merge_files(storage: Storage, files: Sequence[str], path: str) -> tuple[int, int]:
+    """Write the rows of several files into one, and return how many rows and bytes it has. Names and ids of columns
+    stay; a column that some files lack is null there."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schemas = []
+    for file in files:
+        with storage.input(file) as opened:
+            schemas.append(_with_ids_alone(pq.read_schema(opened)))
+    schema = pa.unify_schemas(schemas, promote_options="permissive")
+    writer = FileWriter(storage, path, schema)
+    rows = 0
+    try:
+        for file in files:
+            with storage.input(file) as opened, pq.ParquetFile(opened, page_checksum_verification=True) as parquet:
+                for batch in parquet.iter_batches(_ROW_GROUP_ROWS // 4):
+                    writer.write(_completed(batch, schema))
+                    rows += batch.num_rows
+        return rows, writer.close({"rows": rows})
+    except BaseException:
+        writer.abandon()
+        raise
+
+
+def _with_ids_alone(schema: pa.Schema) -> pa.Schema:
+    """Return the schema with the ids of its fields, and without what else one file says of them."""
+    import pyarrow as pa
+
+    ids = [(field.metadata or {}).get(b"PARQUET:field_id") for field in schema]
+    return pa.schema(
+        [
+            field.remove_metadata() if number is None else field.with_metadata({b"PARQUET:field_id": number})
+            for field, number in zip(schema, ids, strict=True)
+        ]
+    )
+
+
+def _completed(rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    there = set(rows.schema.names)
+    columns = [
+        rows.column(field.name).cast(field.type) if field.name in there else pa.nulls(len(rows), field.type)
+        for field in schema
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def read_footer(storage: Storage, path: str) -> dict[str, Any]:

@@ -32,8 +32,8 @@ from tidegate.errors import LakeError, TidegateError
 from tidegate.interfaces.database import BatchSize
 from tidegate.interfaces.lake import KEYS, ROWS, Entries, EntryFacts, Lake, LakeTable, Layout, Part, PartWriter
 from tidegate.lakes import _probes
-from tidegate.lakes._commits import Commit, facts_of_parts, history_of, live
-from tidegate.lakes._files import FileWriter, read_footer
+from tidegate.lakes._commits import COMPACTED, Commit, facts_of_parts, history_of, live
+from tidegate.lakes._files import FileWriter, merge_files, read_footer
 from tidegate.lakes._frames import read_in_tasks
 from tidegate.lakes._paths import scope_file
 from tidegate.lakes._resting import as_extracted, as_resting, original_name
@@ -73,6 +73,8 @@ class Landing:
     remove: tuple[str, ...] = ()
     removes_all: bool = False
     """Everything that is in the table goes."""
+    keeps_rows: bool = False
+    """The files that come have exactly the rows of those that go."""
 
 
 class TableLake(Lake):
@@ -118,6 +120,10 @@ class TableLake(Lake):
     @abstractmethod
     def brought_files(self, table: LakeTable, commit: Commit) -> set[str]:
         """Return the files that came with a commit of somebody else."""
+
+    def small_files(self, table: LakeTable, below: int) -> list[list[tuple[str, int]]]:
+        """Return the small files that the table has now, with their sizes, those that may become one together."""
+        return [[(path, size) for path in self.files_at(table) if (size := self.storage.size(path)) < below]]
 
     def replaces_partitions(self, table: LakeTable) -> bool:
         """Return whether a value that comes again replaces all files of its partition, whoever wrote them."""
@@ -261,6 +267,51 @@ class TableLake(Lake):
             for path in unneeded:
                 self.storage.discard(path)
         return LakeCleaning(len(old), len(unneeded), sum(unneeded.values()))
+
+    def small(self, table: LakeTable) -> list[tuple[str, ...]]:
+        # A value that comes again must be able to leave alone: its files are merged where it has a partition.
+        if not self.commits(table) or not (table.layout is Layout.LOG or self.replaces_partitions(table)):
+            return []
+        groups: list[tuple[str, ...]] = []
+        for files in self.small_files(table, _SMALL):
+            group: list[str] = []
+            total = 0
+            for path, size in sorted(files):
+                if group and total + size > _LARGE:
+                    groups.append(tuple(group))
+                    group, total = [], 0
+                group.append(path)
+                total += size
+            groups.append(tuple(group))
+        return [group for group in groups if len(group) > 1]
+
+    def merge(self, table: LakeTable, run: str, name: str, files: Sequence[str]) -> Part:
+        path = f"{self.folder(table)}/data/{run}.{_ODD.sub('_', name)}.parquet"
+        rows, size = merge_files(self.storage, files, path)
+        return Part(path, ROWS, rows, size)
+
+    def commit_merged(self, table: LakeTable, run: str, merged: Mapping[str, Sequence[str]]) -> None:
+        facts = {"dropped": [], COMPACTED: sum(map(len, merged.values())), "run": run}
+        landing = Landing(
+            facts,
+            tuple(_name(path) for path in merged),
+            tuple(_name(path) for files in merged.values() for path in files),
+            keeps_rows=True,
+        )
+        for _ in range(_TRIES):
+            commits = self.commits(table)
+            present = set(self.files_at(table))
+            if not all(path in present for files in merged.values() for path in files):
+                break
+            try:
+                return self.land(table, commits, landing)
+            except Conflict:
+                continue
+        raise LakeError(
+            f"Files of {self.folder(table)} in the lake {self.place} changed while they were merged.",
+            "The table is as the others left it.",
+            "Clean again when no run is at work.",
+        )
 
     def _expire(self, table: LakeTable, commits: Sequence[Commit], kept: Sequence[Commit]) -> None:
         try:

@@ -65,6 +65,9 @@ class LakeCleaning:
     files: int
     """Files that no state and no entry needs any more."""
     bytes: int
+    merged: int = 0
+    """Small files whose rows readers find in fewer ones."""
+    into: int = 0
 
 
 @dataclass(frozen=True)

@@ -92,7 +92,9 @@ class DeltaLake(TableLake):
         return set(commit.brought)
 
     def named_files(self, folder: str) -> set[str]:
-        return {file for commit in read_log(self.storage, folder) for file in (*commit.files, *commit.keys)}
+        return {
+            file for commit in read_log(self.storage, folder) for file in (*commit.files, *commit.keys, *commit.brought)
+        }
 
     def files_at(self, table: LakeTable, version: str | None = None) -> list[str]:
         from tidegate.lakes.delta.versions import opened, sizes

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from tidegate.errors import LakeError
-from tidegate.lakes._commits import Commit
+from tidegate.lakes._commits import COMPACTED, Commit
 from tidegate.storage.door import Storage
 
 FOLDER = "_delta_log"
@@ -54,8 +54,9 @@ def _read(storage: Storage, path: str, etag: str) -> Commit:
     changes = [action for action in actions if _changes_rows(action)]
     taken = tuple(_names(changes, "remove"))
     facts = _facts(info)
-    brought = () if facts else tuple(_names(actions, "add"))
-    moved = () if changes or facts else tuple(_names(actions, "remove"))
+    is_entry = bool(facts) and COMPACTED not in facts
+    brought = () if is_entry else tuple(_names(actions, "add"))
+    moved = () if changes or is_entry else tuple(_names(actions, "remove"))
     operation = "overwrite" if taken else "append" if changes else "replace"
     at = datetime.fromtimestamp(info.get("timestamp", 0) / 1000, UTC).isoformat(timespec="milliseconds")
     return Commit(str(int(path[-25:-5])), at, operation, facts, taken, moved, brought)

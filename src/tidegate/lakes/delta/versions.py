@@ -130,8 +130,9 @@ def land(place: Place, app: str, seen: str, landing: Landing) -> None:
     now = int(time.time() * 1000)
     present = sizes(table)
     leaving = set(present) if landing.removes_all else {name for name in present if Path(name).name in landing.remove}
-    adds = [_add(place, name) for name in landing.add]
-    removes = [RemoveAction(name, True, now, present[name], {}) for name in sorted(leaving)]
+    changes = not landing.keeps_rows
+    adds = [_add(place, name, changes) for name in landing.add]
+    removes = [RemoveAction(name, changes, now, present[name], {}) for name in sorted(leaving)]
     following = (table.transaction_version(app) or 0) + 1
     properties = CommitProperties(
         custom_metadata=_user_metadata(landing.facts),
@@ -152,7 +153,7 @@ def sizes(table: DeltaTable) -> dict[str, int]:
     return dict(zip(actions["path"].to_pylist(), actions["size_bytes"].to_pylist(), strict=True))
 
 
-def _add(place: Place, name: str) -> AddAction:
+def _add(place: Place, name: str, changes: bool) -> AddAction:
     """Return the action that adds a file, with the bounds by which readers skip it."""
     import pyarrow.parquet as pq
     from deltalake.transaction import AddAction
@@ -162,7 +163,7 @@ def _add(place: Place, name: str) -> AddAction:
         metadata = pq.read_metadata(file)
     stats = {"numRecords": metadata.num_rows, **_bounds(metadata)}
     size, modified = place.storage.size(path), int(time.time() * 1000)
-    return AddAction(f"data/{name}", size, {}, modified, True, json.dumps(stats))
+    return AddAction(f"data/{name}", size, {}, modified, changes, json.dumps(stats))
 
 
 def _bounds(metadata: Any) -> dict[str, dict[str, Any]]:

@@ -112,6 +112,14 @@ class IcebergLake(TableLake):
         specs = {spec["spec-id"]: spec["fields"] for spec in metadata.get("partition-specs", ())}
         return bool(specs.get(metadata.get("default-spec-id")))
 
+    def small_files(self, table: LakeTable, below: int) -> list[list[tuple[str, int]]]:
+        from tidegate.lakes.iceberg.catalog import inside
+        from tidegate.lakes.iceberg.snapshots import small_files
+
+        with self.catalog.opened() as catalog:
+            found = small_files(catalog.load_table(self.names(table.name)), below)
+        return [[(inside(self.storage, place), size) for place, size in group] for group in found]
+
     def named_files(self, folder: str) -> set[str]:
         schema, _, name = folder.partition("/")
         metadata = self.catalog.metadata((schema, name))

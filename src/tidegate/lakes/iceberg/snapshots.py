@@ -71,7 +71,7 @@ def _leaving(table: Table, landing: Landing, added: list[DataFile]) -> Iterator[
     """Yield the files of the table that the commit replaces: by name, and of a partition whatever lies in it."""
     if table.metadata.current_snapshot_id is None:
         return
-    partitions = {file.partition for file in added if len(file.partition)}
+    partitions = set() if landing.keeps_rows else {file.partition for file in added if len(file.partition)}
     if not (landing.remove or landing.removes_all or partitions):
         return
     for task in table.scan().plan_files():
@@ -88,6 +88,16 @@ def all_files(table: Table) -> set[str]:
         for manifest in snapshot.manifests(table.io)
         for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=False)
     }
+
+
+def small_files(table: Table, below: int) -> list[list[tuple[str, int]]]:
+    """Return the small files of the table with their sizes, those of one partition together."""
+    found: dict[str, list[tuple[str, int]]] = {}
+    for task in table.scan().plan_files():
+        if task.file.file_size_in_bytes < below and not task.delete_files:
+            one = (task.file.file_path, task.file.file_size_in_bytes)
+            found.setdefault(repr(task.file.partition), []).append(one)
+    return list(found.values())
 
 
 def files_of(table: Table, leaving: Collection[str]) -> set[str]:
