@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from tidegate.facades.sync_coordinator import UpsertMergeStrategy as UpsertMergeStrategy
     from tidegate.facades.sync_coordinator import Watermark as Watermark
     from tidegate.facades.sync_coordinator import WatermarkStore as WatermarkStore
+    from tidegate.frames.source import register as register
     from tidegate.ops.queries import get_incremental_query as get_incremental_query
     from tidegate.runs.listener import Listener as Listener
     from tidegate.storage.keys import generate_s3_key as generate_s3_key
@@ -103,6 +104,7 @@ __all__ = [
     "__version__",
     "generate_s3_key",
     "get_incremental_query",
+    "register",
 ]
 
 _SYNC = "tidegate.facades.sync_coordinator"
@@ -150,6 +152,7 @@ _HOMES = {
     "TableSync": "tidegate.api",
     "Tidegate": "tidegate.api",
     "TidegateError": "tidegate.errors",
+    "register": "tidegate.frames.source",
 }
 
 

@@ -21,8 +21,9 @@ from tidegate._version import __version__
 from tidegate.config import Project, load_project
 from tidegate.errors import ConfigError, ForeignTarget, RunFailed, Unsupported
 from tidegate.frames.door import Frames, Window
+from tidegate.frames.lake import LakeSource, entries_frame, state_frame
 from tidegate.interfaces.database import Database
-from tidegate.interfaces.lake import Lake
+from tidegate.interfaces.lake import Lake, Layout
 from tidegate.interfaces.open_table import OpenTable
 from tidegate.model.analysis import boundaries, missing_data
 from tidegate.model.columns import TableSchema
@@ -34,7 +35,7 @@ from tidegate.model.native import PartitionLayout
 from tidegate.model.plan import Plan, Request
 from tidegate.model.report import Finding, RunReport
 from tidegate.model.scope import Scope
-from tidegate.model.state import TableState
+from tidegate.model.state import LakeEntry, TableState
 from tidegate.model.status import TableStatus, VersionsStatus
 from tidegate.model.tokens import WatermarkSet
 from tidegate.model.values import Value, ValueKind
@@ -226,13 +227,17 @@ class Tidegate:
         return self._checked(sync(self._run("backfill", keys), keys, ask), check)
 
     def load_versions(self, table: str, frame: Any, check: bool = True) -> RunReport:
-        """Rows of a DataFrame (Spark, pandas or Arrow) as one more batch of a table of versions: into the lake, and by
-        a run, which takes what else is due too, into the target. What cannot be loaded leaves the lake again."""
+        """Rows of a DataFrame as one more batch of a table of versions: the same as `load(table, frame)`."""
+        return self._load_frame(table, frame, check)
+
+    def _load_frame(self, table: str, frame: Any, check: bool) -> RunReport:
+        """Bring rows of a program into the lake, and by a run, which takes what else is due too, into the target. What
+        cannot be loaded leaves the lake again."""
         [key] = self._chosen([table])
         run = self._run("load", [key])
         window = extract_frame(run, key, frame)
         report = sync(run, [key])
-        if report.failures:
+        if report.failures and window is not None:
             take_back(run, key, window)
         return self._checked(report, check)
 
@@ -242,8 +247,13 @@ class Tidegate:
         """Extract into the lake what a run would extract, and load nothing. `values` limits it to these windows."""
         return self._part(tables, Part(loads=False, windows=_texts(values)), "extract", check)
 
-    def load(self, *tables: str, values: Collection[object] | None = None, check: bool = True) -> RunReport:
-        """Load what the lake holds and the target does not, and extract nothing."""
+    def load(self, *tables: Any, values: Collection[object] | None = None, check: bool = True) -> RunReport:
+        """Load what the lake holds and the target does not, and extract nothing.
+
+        `load(table, frame)` takes the rows of a DataFrame instead (Spark, pandas, polars, Arrow), with the source's
+        columns: into the lake as one window, and into the target. Incremental tables and versions take rows."""
+        if len(tables) == 2 and isinstance(tables[0], str) and not isinstance(tables[1], str):
+            return self._load_frame(tables[0], tables[1], check)
         return self._part(tables, Part(extracts=False, windows=_texts(values)), "load", check)
 
     def _part(self, tables: Sequence[str], part: Part, verb: str, check: bool) -> RunReport:
@@ -261,17 +271,30 @@ class Tidegate:
         lake = self._pipeline.lake
         return {window: lake.location(entry.id) for window, entry in sorted(result.state.lake.items())}
 
-    def dataframe(self, table: str, *, as_of: object = None, since: object = None) -> DataFrame:
+    def dataframe(self, table: str, as_of: object = None, raw: bool = False, *, since: object = None) -> DataFrame:
         """Return the rows of a table that the lake holds, as a Spark DataFrame. Starts Spark if none runs.
 
+        Of an incremental table that is its state: of each key the row that was read last, without rows that left.
+        `raw` returns every row that was ever extracted.
+
         `as_of` is a time or a version: the rows that the lake had then. `since` leaves out those that it had then.
-        Iceberg and Delta lakes keep such a history."""
-        lake, lake_table = self._pipeline.lake, self._resolved(table).lake_table
-        if as_of is None and since is None:
-            return lake.dataframe(self._engine.session(), lake_table)
-        versions = lake.history(lake_table)
-        wanted = [None if one is None else self._version(table, versions, one).id for one in (as_of, since)]
-        return lake.dataframe_at(self._engine.session(), lake_table, wanted[0], wanted[1])
+        Iceberg and Delta lakes keep such a history of every table, a Parquet lake of those with a cursor."""
+        resolved, held = self._in_lake(table)
+        lake, lake_table = self._pipeline.lake, resolved.lake_table
+        versions = lake.history(lake_table) if as_of is not None or since is not None else []
+        until, after = (None if one is None else self._version(table, versions, one).id for one in (as_of, since))
+        spark, columns = self._engine.session(), resolved.found.extracted_columns
+        if after is not None:
+            return lake.dataframe_at(spark, lake_table, until, after)
+        entries: Mapping[str, LakeEntry] = held if until is None else lake.entries_at(lake_table, until)
+        if raw and resolved.raw_lake_table is not None:
+            lake_table, entries = resolved.raw_lake_table, lake.entries(resolved.raw_lake_table, {}).by_window
+        source = LakeSource(lake, lake_table, [entry for _, entry in sorted(entries.items())], columns)
+        if lake_table.layout is Layout.LOG and not raw:
+            return state_frame(spark, source, resolved.load.log_rules)
+        if until is None and lake.spark_reads and source.is_plain:
+            return lake.dataframe(spark, lake_table)
+        return entries_frame(spark, source)
 
     def lake_changes(self, table: str, since: object, until: object = None) -> DataFrame:
         """Return what changed in a table of the lake between two times or versions, the second now by default: rows
@@ -335,13 +358,18 @@ class Tidegate:
         return self._checked(restore_as_of(self._run("restore", [key]), key, version), check)
 
     def _resolved(self, table: str) -> SyncTable:
+        return self._in_lake(table)[0]
+
+    def _in_lake(self, table: str) -> tuple[SyncTable, dict[str, LakeEntry]]:
+        """Return a table, and its entries in the lake by window."""
         [key] = self._chosen([table])
         with planning(self._pipeline) as planner:
             result = planner.plan([key])[0]
         if result.table is None:
             assert isinstance(result, FailedTable)
             raise result.problem
-        return result.table
+        entries = {} if result.state is None else result.state.lake
+        return result.table, {window.text: entry for window, entry in entries.items()}
 
     def _version(self, table: str, versions: list[LakeVersion], wanted: object) -> LakeVersion:
         try:
@@ -718,6 +746,9 @@ class TableSync:
 
     def backfill(self, from_: object, to: object, check: bool = True) -> RunReport:
         return self._project.backfill(self.name, from_, to, check)
+
+    def load(self, frame: Any, check: bool = True) -> RunReport:
+        return self._project.load(self.name, frame, check=check)
 
     def load_versions(self, frame: Any, check: bool = True) -> RunReport:
         return self._project.load_versions(self.name, frame, check)

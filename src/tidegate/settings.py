@@ -233,6 +233,10 @@ class TableSettings(Settings):
     """Its name in the target, likewise."""
     lake_table: Name | None = None
     """Its name in the lake, when it is not that of the source."""
+    transform: Text | None = None
+    """What becomes of each row between lake and target: a select list of Spark SQL, such as
+    `* EXCEPT (name), sha2(name, 256) AS name`, or a function from DataFrame to DataFrame, such as
+    `package.module:function`. It keeps the columns and the number of rows. For partition tables."""
     on_target_change: Literal["report", "restore", "keep"] = "report"
     """What happens to rows that somebody changed or added in the target: `report`, `restore` or `keep`."""
     retain: Retain = Retain()

@@ -51,7 +51,7 @@ MAY_IMPORT = {
     "spark": {"errors", "interfaces", "buckets", "_version"},
     "runs": {
         *("errors", "model", "interfaces", "sql", "hashing", "buckets", "config", "tables", "state", "spark"),
-        *("logs", "settings"),
+        *("frames", "logs", "settings"),
     },
     "ops": {"errors", "model", "interfaces", "hashing", "sql", "plugins", "config", "tables", "state", "runs"},
     "reports": {"model"},

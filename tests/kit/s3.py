@@ -35,15 +35,16 @@ class S3Server:
 
 
 @contextmanager
-def s3_server() -> Iterator[S3Server]:
+def s3_server(*arguments: str, scheme: str = "http") -> Iterator[S3Server]:
+    """Start moto's server, with further arguments of its command."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port), *arguments]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         _wait(port, process)
-        yield S3Server(f"http://127.0.0.1:{port}", process)
+        yield S3Server(f"{scheme}://127.0.0.1:{port}", process)
     finally:
         process.kill()
         process.wait()

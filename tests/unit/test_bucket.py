@@ -93,3 +93,17 @@ def test_credentials_travel_to_tasks_and_appear_nowhere(bucket: Bucket):
     assert travelled == bucket
     assert "secret-of-tests" not in repr(bucket) and "key-of-tests" not in repr(bucket)
     assert "secret-of-tests" not in bucket.full_path("x") + bucket.place
+
+
+@pytest.mark.parametrize(
+    ("url", "settings", "kind"),
+    [
+        ("gs://company-lake/tidegate", {"skip_signature": "true"}, "GCSStore"),
+        ("abfss://lake@account.dfs.core.windows.net/tidegate", {"account_key": "a2V5"}, "AzureStore"),
+    ],
+)
+def test_addresses_of_other_clouds_are_understood(url: str, settings: dict[str, str], kind: str):
+    """The store is opened; nothing is asked of it."""
+    bucket = Bucket.of(url, settings)
+    assert type(bucket._store).__name__ == kind and bucket.place == url
+    assert "a2V5" not in repr(bucket)

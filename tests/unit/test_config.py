@@ -154,6 +154,7 @@ def test_a_short_table_has_every_default():
         "sort_keys": None,
         "split_rows": 500_000,
         "lake_table": None,
+        "transform": None,
     }
 
 
@@ -226,7 +227,7 @@ def test_an_unknown_key_names_the_nearest_right_one(refused):
         "distribution, hold_back, initial_load_count, keys, kind, lake_table, load, look_back, max_apply_rows, "
         "on_target_change, "
         "only_columns, partition_column, proof, ready_query, restatement, restatement_column, retain, sort_keys, "
-        "source_table, split_rows, target_table, values, where."
+        "source_table, split_rows, target_table, transform, values, where."
     )
 
 

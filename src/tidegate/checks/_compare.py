@@ -29,7 +29,8 @@ def compare_split(sides: Sides, planned: PlannedTable, window: Value) -> Compare
         # In the columns of that time.
         target_request=target if in_source or entry is None else planned.table.found.as_loaded(target, entry),
         text_columns=known.text_columns if known else (),
-        keys=planned.table.row_names if sides.deep and in_source else (),
+        # Keys would name every row whose target is derived.
+        keys=planned.table.row_names if sides.deep and in_source and planned.table.transform is None else (),
         buckets=buckets_for(max(rows or 0, state.target.get(window) or 0, entry.rows if entry else 0)),
     )
 

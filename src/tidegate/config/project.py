@@ -45,8 +45,9 @@ class Lake(Settings):
     """The prefix of the layout `schemas`."""
     store: Mapping[str, Annotated[str, BeforeValidator(text_of_option)]] = Field(default={}, repr=False)
     """Settings of the object store: `endpoint`, `region`, `path_style`, `access_key_id`, `secret_access_key`,
-    `session_token`, `encryption` (`AES256`, `aws:kms`), `kms_key_id`, `ca_file`, and any other setting of obstore by
-    its name. Credentials that are left out come from the environment, the container or the machine."""
+    `session_token`, `encryption` (`AES256`, `aws:kms`), `kms_key_id`, `ca_file`, `retries`, `timeout`, and any other
+    setting of obstore by its name. Credentials that are left out come from the environment, the container or the
+    machine."""
 
     catalog: Mapping[str, Annotated[str, BeforeValidator(text_of_option)]] = Field(default={}, repr=False)
     """Where Iceberg tables are named: an address such as `postgresql://…`, `https://…` (REST) or `sqlite:///…`, or a

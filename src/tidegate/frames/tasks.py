@@ -41,7 +41,7 @@ def rows_of(spark: SparkSession, database: Database, request: ReadRequest, timeo
         for _ in batches:
             pass
         with told(), database.connect("extract", read_only=True, query_timeout=timeout) as session:
-            yield from _plain(session.read(request))
+            yield from plain_batches(session.read(request))
 
     return spark.range(0, 1, 1, 1).mapInArrow(read, spark_schema(schema))
 
@@ -67,12 +67,12 @@ def rows_with_keys(keys: DataFrame, database: Database, request: ReadRequest, co
             database.connect("extract") as session,
             session.staging_table(request.table, columns, named()) as stage,
         ):
-            yield from _plain(session.read(replace(request, rows=key_is_staged(stage, columns))))
+            yield from plain_batches(session.read(replace(request, rows=key_is_staged(stage, columns))))
 
     return keys.repartition(1).mapInArrow(read, spark_schema(schema))
 
 
-def _plain(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def plain_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield the batches as Spark takes them."""
     from tidegate.frames.carried import for_spark
 

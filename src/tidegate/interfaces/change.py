@@ -188,6 +188,8 @@ class Change(ABC):
     serial_loads: ClassVar[bool] = False
     """Whether windows of one table are loaded one after the other, in the plan's order."""
 
+    takes_transform: ClassVar[bool] = False
+    """Whether rows may become others between lake and target: planning compares source and target by counts alone."""
     brings_changes: ClassVar[bool] = False
     """A window holds only rows that changed, not all rows that the target must have."""
     reads_feed: ClassVar[bool] = False
@@ -256,21 +258,15 @@ class Change(ABC):
     def extraction(self, state: TableState, scope: Scope, step: Extract) -> Extraction:
         """Return how the window of a step is read."""
 
-    # Rows that somebody passes in
-
-    @property
-    def columns_with_values(self) -> tuple[str, ...]:
-        """Return the columns of passed rows that must have a value. Raises Unsupported where only the source tells what
-        moved."""
+    def given_token(self, least: str | None, greatest: str | None, read_at: str) -> Token:
+        """Return the token of a window whose rows a program passes in, with these cursor values. It says nothing about
+        the source. Raises Unsupported."""
         raise Unsupported(
-            f"{self.table.key}: only a table of versions takes rows from a DataFrame.",
+            f"{self.table.key}: a table with `changes: {self.name}` takes no rows from a program: it is compared with"
+            " its source as a whole, and the next run would take them away.",
             "Nothing was written.",
-            "Write the rows into the source: the next run brings them.",
+            "Write them into the source, or make the table `kind: incremental` or `kind: scd2`.",
         )
-
-    def given_window(self, state: TableState, smallest: Callable[[str], object], read_at: str) -> tuple[Value, Token]:
-        """Return the window that passed rows become, and its token. `smallest` returns a column's smallest value."""
-        raise Unsupported(f"{self.table.key}: the change `{self.name}` takes no rows.", "Nothing was written.")
 
     # Windows on both sides, for comparisons
 

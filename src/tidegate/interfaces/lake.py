@@ -169,6 +169,11 @@ class Lake(ABC):
         return ()
 
     @property
+    def spark_reads(self) -> bool:
+        """Return whether `dataframe` lets Spark open the files by itself, which is fastest."""
+        return True
+
+    @property
     @abstractmethod
     def place(self) -> str:
         """Where the lake is, for people. No secrets."""

@@ -17,6 +17,7 @@ from tidegate.interfaces.change import Change, ChangeColumns, LoadNeeds
 from tidegate.interfaces.database import ReadRequest, Session
 from tidegate.interfaces.stored_files import StoredFile
 from tidegate.model.columns import Column, TableSchema
+from tidegate.model.cursors import Cursor
 from tidegate.model.names import TableName
 from tidegate.model.plan import Load as LoadStep
 from tidegate.model.plan import Step
@@ -197,6 +198,25 @@ class Requirements:
     """Names of columns that the load generates."""
 
 
+@dataclass(frozen=True)
+class LogRules:
+    """Which rows of a log make the state of its table: of each key the row that was read last."""
+
+    keys: tuple[str, ...]
+    """What names a row. Without it rows are told apart by their content."""
+    cursor: Cursor | None = None
+    """Its greatest value decides where one window has several rows of a key, and then that of the tie breaker."""
+    tie_breaker: str | None = None
+    follows_deletes: bool = False
+    """Rows leave whose key the source no longer had when all its keys were read."""
+    tells_deletes: bool = False
+    """Each window comes with the keys that changed: those without a row in it have left."""
+    keeps_equal_rows: bool = False
+    """Without keys: a window with two equal rows makes two rows."""
+    newest_window: bool = False
+    """Every window has all rows of the table: the newest one is its state."""
+
+
 class Load(ABC):
     """How one table is applied. The class is found by its name; an object belongs to one table.
 
@@ -260,6 +280,11 @@ class Load(ABC):
     def changed_columns(self) -> Collection[str]:
         """Return the columns whose values the load changes by itself, such as the flag of a version that ends."""
         return ()
+
+    @property
+    def log_rules(self) -> LogRules:
+        """Return which rows of a log in the lake make the state of the table."""
+        return LogRules(self.row_keys, newest_window=self.needs.all_rows)
 
     @property
     def keeps_rows_aside(self) -> bool:

@@ -14,19 +14,20 @@ from typing import Any, Literal
 from tidegate.errors import Unsupported
 from tidegate.interfaces.change import Change, ChangeColumns, LoadNeeds
 from tidegate.interfaces.database import Session
-from tidegate.interfaces.load import AnySettings, Incoming, Load, Loaded, LoadTask, ReceiptOf, Requirements
+from tidegate.interfaces.load import AnySettings, Incoming, Load, Loaded, LoadTask, LogRules, ReceiptOf, Requirements
 from tidegate.loads._keys import key_of, may_change_places
 from tidegate.loads._merge_whole import merge_whole_table
 from tidegate.loads._merge_window import WindowTask, merge_window
 from tidegate.loads._merge_writes import MergeTask
 from tidegate.loads._replace import replace_rows
 from tidegate.loads._soft_deletes import with_mark
-from tidegate.loads._window_rows import WindowRules
+from tidegate.loads._window_rows import WindowRules, log_rules_of
 from tidegate.model.columns import Column, TableSchema
 from tidegate.model.cursors import Cursor
 from tidegate.model.plan import Load as LoadStep
 from tidegate.model.plan import Notice
 from tidegate.model.state import TableState
+from tidegate.model.tokens import CursorWindow
 from tidegate.model.windows import WHOLE_TABLE
 from tidegate.settings import Columns, Duration, Settings, Text
 from tidegate.tables.found import UNTOUCHED, Catalogs, FoundTable
@@ -167,6 +168,10 @@ class MergeLoad(Load):
         return LoadNeeds(keys=self.keys, deletes=self.deletes, all_keys=compares)
 
     @property
+    def log_rules(self) -> LogRules:
+        return LogRules(self.keys) if self.rules is None else log_rules_of(self.keys, self.rules)
+
+    @property
     def keeps_rows_aside(self) -> bool:
         return self.rules is not None and (self.rules.late == "quarantine" or self.events is not None)
 
@@ -181,7 +186,8 @@ class MergeLoad(Load):
             return MergeTask(**vars(task), keys=self.keys, deletes=self.deletes, rewrites=self.rewrites)
         # What the first of several windows brings was not there when the target was counted.
         rows = (state.target.get(WHOLE_TABLE) or 0) if loads == 1 else None
-        deletes = self.rules.tells_deletes or (self.rules.compares_keys and step.is_newest)
+        is_given = isinstance(task.entry.token, CursorWindow) and task.entry.token.is_given
+        deletes = self.rules.tells_deletes or (self.rules.compares_keys and step.is_newest and not is_given)
         rules = replace(self.rules, target_rows=rows)
         return WindowTask(
             **vars(task),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tidegate.errors import ValueProblem
-from tidegate.interfaces.load import Batches, LoadTask, proved_columns
+from tidegate.interfaces.load import Batches, LoadTask, LogRules, proved_columns
 from tidegate.model.cursors import Cursor
 from tidegate.model.tokens import IncrementalWindow
 
@@ -33,6 +33,12 @@ class WindowRules:
     """A change feed told which keys changed: those without a row are gone."""
     target_rows: int | None = None
     """How many rows the target had when the load was planned; None where that is not known."""
+
+
+def log_rules_of(keys: Sequence[str], rules: WindowRules) -> LogRules:
+    """Return which rows of a log make the state of a table whose windows are applied so."""
+    cursor = rules.cursor if rules.cursor.is_extracted else None
+    return LogRules(tuple(keys), cursor, rules.tie_breaker, rules.compares_keys, rules.tells_deletes)
 
 
 def chosen_rows(task: LoadTask, rules: WindowRules, keys: Sequence[str], batches: Batches) -> Mask:

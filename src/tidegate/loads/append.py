@@ -19,6 +19,7 @@ from tidegate.interfaces.load import (
     Load,
     Loaded,
     LoadTask,
+    LogRules,
     ReceiptOf,
     Requirements,
     acquire_fence,
@@ -28,7 +29,7 @@ from tidegate.interfaces.load import (
 )
 from tidegate.loads._keys import key_of
 from tidegate.loads._merge_window import WindowTask, merge_window
-from tidegate.loads._window_rows import WindowRules
+from tidegate.loads._window_rows import WindowRules, log_rules_of
 from tidegate.model.columns import TableSchema
 from tidegate.model.cursors import Cursor
 from tidegate.model.plan import Load as LoadStep
@@ -129,6 +130,12 @@ class Append(Load):
     @property
     def needs(self) -> LoadNeeds:
         return LoadNeeds(keys=self.keys, deletes=False)
+
+    @property
+    def log_rules(self) -> LogRules:
+        if self.keys:
+            return log_rules_of(self.keys, self.rules)
+        return LogRules((), keeps_equal_rows=self.keeps_duplicates)
 
     @property
     def keeps_rows_aside(self) -> bool:

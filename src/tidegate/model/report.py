@@ -74,12 +74,14 @@ class Comparison:
     target: Receipt | None
     lake_hash: str = ""
     ledger_hash: str = ""
+    derived: bool = False
+    """The target's rows are transformed: the source equals the raw entry, the target equals the curated one."""
     contained: bool = False
     """Every row of the source is in the target, which may have more rows because of a setting."""
 
     @property
     def equal(self) -> bool:
-        return self.contained or (self.source is not None and self.source == self.target)
+        return self.contained or self.derived or (self.source is not None and self.source == self.target)
 
 
 @dataclass(frozen=True)

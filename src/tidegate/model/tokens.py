@@ -89,6 +89,8 @@ class PartitionToken(Token):
     tag: ClassVar[str] = "partition"
 
     newest: str | None = None
+    raw_hash: str = ""
+    """The hash of the rows before they were transformed; empty where they were not."""
 
     @property
     def fingerprint(self) -> str | None:
@@ -98,11 +100,11 @@ class PartitionToken(Token):
         return PartitionToken(fingerprint)
 
     def fields(self) -> dict[str, Any]:
-        return {"newest": self.newest}
+        return {"newest": self.newest, **({"raw_hash": self.raw_hash} if self.raw_hash else {})}
 
     @classmethod
     def of_fields(cls, fields: dict[str, Any]) -> PartitionToken:
-        return cls(fields["newest"])
+        return cls(fields["newest"], fields.get("raw_hash", ""))
 
 
 @dataclass(frozen=True)

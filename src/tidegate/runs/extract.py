@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING
 from tidegate.errors import Differences, LakeError, TidegateError
 from tidegate.interfaces.check import Snapshot
 from tidegate.interfaces.database import ReadRequest
-from tidegate.interfaces.lake import Lake
+from tidegate.interfaces.lake import Lake, LakeTable
 from tidegate.interfaces.load import Load
 from tidegate.model.plan import Extract
 from tidegate.model.report import StepOutcome
 from tidegate.model.state import LakeEntry
+from tidegate.model.tokens import PartitionToken
 from tidegate.model.values import Value
+from tidegate.runs.curate import curate, with_raw
 from tidegate.runs.division import Window, divided, mark_of
-from tidegate.runs.extract_split import ExtractSplit, RequireLoadable
+from tidegate.runs.extract_split import Extracted, ExtractSplit, RequireLoadable
 from tidegate.runs.order import in_order
 from tidegate.runs.run import Job, Run, snapshot_of
 from tidegate.spark.executor import SplitOutcome
@@ -99,7 +101,7 @@ class Extractor:
         window.running = max(len(parts), 1)
         if not parts:
             return [Job((window, 0), self._question(window), 0)]
-        lake = self.run.pipeline.lake.prepared(window.planned.table.lake_table, _schema(window.requests[0]))
+        lake = self.run.pipeline.lake.prepared(_place_of(window), _schema(window.requests[0]))
         return [Job((window, part), self._split(window, part, f"{name}.{part}", lake), each) for part in parts]
 
     def _split(self, window: Window, part: int, name: str, lake: Lake) -> ExtractSplit:
@@ -111,7 +113,7 @@ class Extractor:
             request=window.requests[part - 1],
             snapshot=Snapshot() if from_target else self.snapshot,
             lake=lake,
-            table=planned.table.lake_table,
+            table=_place_of(window),
             load=planned.table.load,
             name=name,
             run_id=self.run.id,
@@ -125,7 +127,7 @@ class Extractor:
     def _question(self, window: Window) -> RequireLoadable:
         table = window.planned.table
         parts = window.extracted().parts
-        return RequireLoadable(self.run.pipeline.lake, table.lake_table, table.load, window.requests[0], parts)
+        return RequireLoadable(self.run.pipeline.lake, _place_of(window), table.load, window.requests[0], parts)
 
     def _finished(self, again: list[Window], job: Job[About], outcome: SplitOutcome) -> None:
         window, part = job.about
@@ -173,9 +175,7 @@ class Extractor:
             return replace(outcome, outcome="failed", error=str(_rows_left(window)))
         try:
             table, text = planned.table, step.value.text
-            entry, is_ours = self.run.pipeline.lake.commit(
-                table.lake_table, text, extracted.parts, step.replaces, extracted.facts
-            )
+            entry, is_ours = self._publish(window, extracted)
             self.entries[planned.key, step.value] = entry
             self.run.boundary("published")
             known = planned.state.ledger.get(step.value)
@@ -186,6 +186,28 @@ class Extractor:
         except TidegateError as problem:
             return replace(outcome, outcome="failed", error=str(problem))
         return outcome
+
+    def _publish(self, window: Window, extracted: Extracted) -> tuple[LakeEntry, bool]:
+        """Commit the rows, and what the transform of their table makes of them. Return the entry that is loaded."""
+        planned, step, lake = window.planned, window.step, self.run.pipeline.lake
+        table, text, facts = planned.table, step.value.text, extracted.facts
+        if table.transform is None:
+            return lake.commit(table.lake_table, text, extracted.parts, step.replaces, facts)
+        if window.extraction.from_target:  # these rows are transformed already
+            known = planned.state.ledger[step.value].token
+            raw_hash = known.raw_hash if isinstance(known, PartitionToken) else ""
+            facts = replace(facts, token=with_raw(facts.token, raw_hash))
+            return lake.commit(table.lake_table, text, extracted.parts, step.replaces, facts)
+        raw, _ = lake.commit(_place_of(window), text, extracted.parts, facts=facts)
+        self.run.boundary("raw published")
+        return curate(self.run, planned, step, raw, facts)
+
+
+def _place_of(window: Window) -> LakeTable:
+    """Return where the lake keeps the rows as they are read."""
+    table = window.planned.table
+    is_raw = table.raw_lake_table is not None and not window.extraction.from_target
+    return table.raw_lake_table if is_raw and table.raw_lake_table is not None else table.lake_table
 
 
 def _schema(request: ReadRequest) -> pa.Schema:

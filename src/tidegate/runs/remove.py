@@ -32,6 +32,8 @@ def _remove(run: Run, control: Session, planned: PlannedTable, step: Remove) -> 
             lake.drop_superseded(table.lake_table, step.entries)
         else:
             lake.drop(table.lake_table, step.value.text)
+            if table.raw_lake_table is not None:
+                lake.drop(table.raw_lake_table, step.value.text)
         return 0
     request = table.change.target_request(step.value)
     with control.transaction():

@@ -11,8 +11,9 @@ from typing import Any, TypeAlias
 Pairs: TypeAlias = tuple[tuple[str, str], ...]
 """Settings as a value that can be hashed, so that one process opens one store."""
 
+_RETRIES = "retries"
 # What concerns the connection, by the names of the HTTP client.
-_CLIENT = {"ca_file": "root_certificate", "allow_http": "allow_http", "timeout": "timeout"}
+_CLIENT = {"ca_file": "root_certificate", "allow_http": "allow_http", "timeout": "timeout", _RETRIES: _RETRIES}
 _STORE = {"encryption": "server_side_encryption", "kms_key_id": "sse_kms_key_id"}
 # Credentials of this process go with the tasks: other machines may have none, or others. Without any, the store asks
 # the machine or the container that it runs in.
@@ -49,11 +50,15 @@ def opened_store(url: str, options: Pairs, client: Pairs) -> Any:
     from obstore.store import from_url
 
     config: Any = dict(options) or None
-    return from_url(url, config=config, client_options=_client_options(client))
+    given = dict(client)
+    retries: Any = {"max_retries": int(given.pop(_RETRIES))} if _RETRIES in given else None
+    return from_url(url, config=config, client_options=_client_options(given), retry_config=retries)
 
 
-def _client_options(client: Pairs) -> Any:
-    options: dict[str, Any] = {name: value == "true" if value in ("true", "false") else value for name, value in client}
+def _client_options(client: Mapping[str, str]) -> Any:
+    options: dict[str, Any] = {
+        name: value == "true" if value in ("true", "false") else value for name, value in client.items()
+    }
     if "root_certificate" in options:
         options["root_certificate"] = Path(options["root_certificate"]).read_bytes()
     return options or None

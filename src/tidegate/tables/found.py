@@ -44,7 +44,7 @@ class FoundTable:
     """The same columns in the target, as they are after the plan's DDL; each is read as what the source's column is."""
     schema_change: ChangeSchema | None
     notices: tuple[Notice, ...]
-    lake_name: TableName
+    lake_name: LakeName
     ledger_name: str
     """The target as it is configured, for lock and ledger alike; the server may spell it otherwise."""
     generated: tuple[str, ...] = ()

@@ -16,6 +16,7 @@ from tidegate.model.plan import Plan, Request, Step, TablePlan
 from tidegate.model.state import RESTORED, TableState
 from tidegate.model.values import Value
 from tidegate.tables.found import FoundTable
+from tidegate.tables.transform import Transform
 
 AnyStep = TypeVar("AnyStep", bound=Step)
 
@@ -31,6 +32,10 @@ class SyncTable:
     load_priority: int
     """Loads go from the smallest number to the greatest, extracts the other way: no fact is ever in the target before
     the row of a dimension that it refers to."""
+    transform: Transform | None = None
+    """What becomes of each row between lake and target."""
+    raw_lake_table: LakeTable | None = None
+    """With a transform: where the rows are as the source has them. `lake_table` has what is loaded."""
 
     @property
     def key(self) -> str:

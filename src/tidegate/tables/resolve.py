@@ -6,9 +6,13 @@ from dataclasses import replace
 
 from tidegate import plugins
 from tidegate.config.tables import ConfiguredTable
-from tidegate.tables.found import Catalogs, reconcile_schema, source_schema
+from tidegate.errors import Unsupported
+from tidegate.interfaces.change import Change
+from tidegate.model.plan import Notice
+from tidegate.tables.found import UNTOUCHED, Catalogs, reconcile_schema, source_schema
 from tidegate.tables.mapping import mapped, notices
 from tidegate.tables.planned import SyncTable
+from tidegate.tables.transform import Transform
 
 
 def resolve(settings: ConfiguredTable, catalogs: Catalogs) -> SyncTable:
@@ -29,7 +33,25 @@ def resolve(settings: ConfiguredTable, catalogs: Catalogs) -> SyncTable:
         generated=required.generated,
     )
     found = replace(found, notices=(*found.notices, *notices(settings, base)))
+    raw_name, transform = found.lake_name, _transform_of(settings, change_class)
+    if transform is not None:
+        text = f"the target is derived: each row goes through `transform: {transform.text}`"
+        found = replace(found, lake_name=transform.curated(raw_name), notices=(*found.notices, Notice(text)))
     load, found = load_class.bind(settings, found, required, columns, catalogs)
     change = change_class.bind(settings, found, columns, load.needs, catalogs)
     checks = tuple(plugins.check(name) for name in settings.check or (load.check,))
-    return SyncTable(change.table, change, load, checks, settings.load_priority)
+    raw = replace(change.lake_table, name=raw_name) if transform is not None else None
+    return SyncTable(change.table, change, load, checks, settings.load_priority, transform, raw)
+
+
+def _transform_of(settings: ConfiguredTable, change: type[Change]) -> Transform | None:
+    if settings.transform is None:
+        return None
+    if not change.takes_transform:
+        raise Unsupported(
+            f"{settings.name}: a table with `changes: {change.name}` takes no `transform`: its source and its target"
+            " are compared with each other.",
+            UNTOUCHED,
+            "Use `kind: partition`, or transform the rows in a view of the target.",
+        )
+    return Transform(settings.transform.strip(), settings.name)

@@ -189,6 +189,16 @@ class IncrementalChange(Change):
             ranged=self.cursor.names[0] if rows is not None and len(self.cursor.columns) == 1 else "",
         )
 
+    def given_token(self, least: str | None, greatest: str | None, read_at: str) -> IncrementalWindow:
+        if self.needs.all_rows:
+            raise Unsupported(
+                f"{self.table.key}: every window replaces all rows of this table, so it takes none from a program.",
+                "Nothing was written.",
+                "Use `load: merge` or `load: append`.",
+            )
+        after, upto = (None if text is None else self.value(text) for text in (least, greatest))
+        return IncrementalWindow(after=after, upto=upto, read_at=read_at, is_given=True)
+
     def _unchanged(self, window: IncrementalWindow) -> Sql:
         return watermarks.bounds(self.table.source.name, self.cursor, None, window.after, None)
 

@@ -88,8 +88,10 @@ def _lake_and_ledger(
 
 
 def _windows(entries: dict[Value, LakeEntry] | dict[Value, LedgerEntry]) -> dict[Value, IncrementalWindow]:
+    """Return the windows that were read from the source: rows of a program say nothing about how far it was read."""
     tokens = {name: entry.token for name, entry in entries.items()}
-    return {name: token for name, token in tokens.items() if isinstance(token, IncrementalWindow)}
+    read = {name: token for name, token in tokens.items() if isinstance(token, IncrementalWindow)}
+    return {name: token for name, token in read.items() if not token.is_given}
 
 
 def _since(

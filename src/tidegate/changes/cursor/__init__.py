@@ -5,7 +5,6 @@ Without a cursor column, where the load generates history by itself, the whole s
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -25,7 +24,7 @@ from tidegate.model.plan import Extract, Labels, Notice, Request, Step
 from tidegate.model.scope import Scope
 from tidegate.model.state import TableState
 from tidegate.model.status import VersionsStatus
-from tidegate.model.tokens import CursorWindow, Token
+from tidegate.model.tokens import CursorWindow
 from tidegate.model.values import Value, ValueKind
 from tidegate.model.windows import ALL_VERSIONS
 from tidegate.settings import Count, Duration, Settings, TableSettings, Text
@@ -175,21 +174,11 @@ class CursorChange(Change):
             ranged=self.cursor.name if self.cursor is not None and rows is not None else "",
         )
 
-    @property
-    def columns_with_values(self) -> tuple[str, ...]:
-        return (self.cursor.name,) if self.cursor is not None else ()
-
-    def given_window(self, state: TableState, smallest: Callable[[str], object], read_at: str) -> tuple[Value, Token]:
-        assert isinstance(state, CursorState) and state.next_window is not None
-        return state.next_window, CursorWindow(after=self._earliest(smallest), read_at=read_at, is_given=True)
-
-    def _earliest(self, smallest: Callable[[str], object]) -> Value | None:
-        """Return the smallest cursor value; None where there is none, or where it cannot be told."""
-        if self.cursor is None:
-            return None
+    def given_token(self, least: str | None, greatest: str | None, read_at: str) -> CursorWindow:
+        after = None
         with suppress(ValueError):
-            return Value.of(smallest(self.cursor.name), self.kind)
-        return None
+            after = None if least is None else Value.of(least, self.kind)
+        return CursorWindow(after=after, read_at=read_at, is_given=True)
 
     def lookback_request(self, low: Value | None, high: Value | None = None) -> ReadRequest:
         """Return rows from a cursor value on, in the columns in which a change shows, also one in place."""

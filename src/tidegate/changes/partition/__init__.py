@@ -90,6 +90,7 @@ class PartitionChange(Change):
     Settings = PartitionSettings
     loads = ("replace_partition", "switch_partition")
     retains_in_target = True
+    takes_transform = True
 
     table: FoundTable
     settings: _PartitionTable

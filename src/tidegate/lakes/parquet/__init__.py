@@ -23,11 +23,12 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from tidegate.errors import LakeError
+from tidegate.errors import LakeError, Unsupported
 from tidegate.interfaces.database import BatchSize
 from tidegate.interfaces.lake import KEYS, ROWS, Entries, EntryFacts, Lake, LakeTable, Layout, Part, PartWriter
 from tidegate.interfaces.stored_files import StoredFile
@@ -35,6 +36,7 @@ from tidegate.lakes import _folders, _paths, _probes
 from tidegate.lakes._files import FileWriter, is_plain, read_footer
 from tidegate.lakes._frames import read_in_tasks
 from tidegate.lakes.parquet.part_file import PartFile, as_footer, own_facts, token_of
+from tidegate.model.lake_versions import LakeVersion
 from tidegate.model.scope import Scope
 from tidegate.model.state import LakeEntry, LedgerEntry
 from tidegate.model.tokens import CursorWindow
@@ -72,6 +74,10 @@ class ParquetLake(Lake):
     @property
     def place(self) -> str:
         return self.storage.place
+
+    @property
+    def spark_reads(self) -> bool:
+        return self.storage.spark_reads
 
     def location(self, entry_id: str) -> str:
         return super().location(_folders.place_of(entry_id))
@@ -293,6 +299,32 @@ class ParquetLake(Lake):
             f"Delete the {form}: the next run extracts it again.",
         )
 
+    def history(self, table: LakeTable) -> list[LakeVersion]:
+        """Return the states of a log, one for each window. Windows of other tables are replaced, and leave no past."""
+        if table.layout is not Layout.LOG:
+            raise Unsupported(
+                f"A Parquet lake keeps no history of {table.name}: an entry is replaced by the next one of its window.",
+                "Nothing was read.",
+                "`lake: iceberg:...` and `lake: delta:...` keep one.",
+            )
+        opened = [(window, *self._opened(table, path)) for window, path in self._log_paths(table, ROWS)]
+        return [
+            LakeVersion(window, _in_utc(facts["read_at"]), "append", window, facts["run"], entry.rows, facts["why"])
+            for window, entry, facts in opened
+            if facts
+        ]
+
+    def entries_at(self, table: LakeTable, version: str) -> Mapping[str, LakeEntry]:
+        return {window: entry for window, entry in self._log(table, {}).by_window.items() if window <= version}
+
+    def dataframe_at(self, spark: SparkSession, table: LakeTable, version: str | None, after: str | None) -> DataFrame:
+        paths = [
+            path
+            for window, path in self._log_paths(table, ROWS)
+            if (version is None or window <= version) and (after is None or window > after)
+        ]
+        return self._frame(spark, table, paths)
+
     def dataframe(self, spark: SparkSession, table: LakeTable) -> DataFrame:
         if table.layout is Layout.VALUES:
             paths = [path for path, _ in self._value_paths(table)]
@@ -300,6 +332,9 @@ class ParquetLake(Lake):
             paths = [path for _, path in self._log_paths(table, ROWS)]
         else:
             paths = [entry.id for entry in self._newest(table).by_window.values()]
+        return self._frame(spark, table, paths)
+
+    def _frame(self, spark: SparkSession, table: LakeTable, paths: Sequence[str]) -> DataFrame:
         if not paths:
             raise LakeError(f"The lake {self.place} holds nothing of {table.name}.", "", "Run `tidegate run` first.")
         files = [file for path in paths for file in self._files(path)]
@@ -436,6 +471,12 @@ class ParquetLake(Lake):
 
     def _scope_file(self, table: LakeTable, target: str) -> str:
         return _paths.scope_file(self._name(table), target)
+
+
+def _in_utc(moment: str) -> str:
+    """Return the time of a source's clock with its zone, which is always UTC."""
+    found = datetime.fromisoformat(moment)
+    return (found if found.tzinfo is not None else found.replace(tzinfo=UTC)).isoformat()
 
 
 def _first_line(problem: BaseException) -> str:
