@@ -131,6 +131,17 @@ def test_a_job_that_dies_fails_its_splits_and_no_others():
         assert outcome.error.happened == "Spark ended before this split did: Python worker exited unexpectedly."
 
 
+def test_a_python_without_tidegate_is_named():
+    """Spark's tasks run in the first `python3` of the path: the error says how to choose another."""
+
+    class Misses(OneProcess):
+        def collect(self) -> list[dict[str, Any]]:
+            raise RuntimeError("An error\nModuleNotFoundError: No module named 'tidegate'\n\tat org.apache.spark")
+
+    (outcome,) = outcomes(spark(Misses()), [Counted(0)]).values()
+    assert outcome.error is not None and "set PYSPARK_PYTHON" in outcome.error.remedy
+
+
 @pytest.mark.parametrize(
     ("splits", "width", "sizes"),
     [(10, 2, [3, 2, 2, 1, 1, 1]), (3, 2, [1, 1, 1]), (1, 8, [1]), (10, 1, [5, 3, 1, 1]), (0, 1, [])],

@@ -236,11 +236,15 @@ def _lost(problem: BaseException) -> TidegateError:
     """Return the error of a split whose job ended before it did."""
     if isinstance(problem, TidegateError):
         return SparkUnavailable(problem.happened, COMMITTED_STANDS, problem.remedy)
-    return SparkUnavailable(
-        f"Spark ended before this split did: {reason_of(problem)}.",
-        COMMITTED_STANDS,
-        "Run again: it completes what is missing.",
-    )
+    reason = reason_of(problem)
+    remedy = "Run again: it completes what is missing."
+    if re.search(r"No module named '(tidegate|pyarrow)\b", reason):
+        # Spark takes the first `python3` of the path, whatever Python the session was opened in.
+        remedy = (
+            "The Python of Spark's tasks is another one. Before the session is opened, set PYSPARK_PYTHON to the Python"
+            f" that has Tidegate, here {sys.executable}; on a cluster, install it on the workers. Then run again."
+        )
+    return SparkUnavailable(f"Spark ended before this split did: {reason}.", COMMITTED_STANDS, remedy)
 
 
 def reason_of(problem: BaseException | None) -> str:
