@@ -130,6 +130,7 @@ def test_column_can_be_stored_as_text(pair: Pair, tmp_path: Path):
 
     assert text_columns(tmp_path, table, 1) == ["price"]
     assert differences(pair.source, pair.target, public(table), columns) == []
+    assert pair.tidegate(tmp_path, table, columns={"price": "text"}).run().outcome == "nothing to do"
 
 
 # Between versions

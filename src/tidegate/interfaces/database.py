@@ -14,7 +14,7 @@ from tidegate.model.columns import Column, TableSchema
 from tidegate.model.connection import Connection
 from tidegate.model.description import Section, describe_schema
 from tidegate.model.names import TableName, staged_name
-from tidegate.model.types import type_fit
+from tidegate.model.types import Type, type_fit
 from tidegate.model.values import ValueKind
 from tidegate.sql.contents import checksum
 from tidegate.sql.text import Dialect, Sql, render, sql
@@ -264,6 +264,8 @@ class Database(ABC):
         declared = self.declare(source)
         if (declared.type, declared.logical_type) == (target.declared_type, target.logical_type):
             return "same"
+        if source.logical_type == declared.logical_type == Type("string") and declared.type == target.declared_type:
+            return "same"  # `columns: {price: text}` between servers of one kind: the text goes into the source's type
         verdict = type_fit(target.logical_type, source.logical_type)
         if not verdict and declared.logical_type != source.logical_type:
             verdict = type_fit(target.logical_type, declared.logical_type)
