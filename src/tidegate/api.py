@@ -711,7 +711,8 @@ def _lake(project: Project) -> Lake:
     settings = project.lake
     found, place = plugins.lake(settings.format), settings.path
     lake = found.at(place) if isinstance(place, Path) else found.at_bucket(place, settings.store)
-    return lake.cataloged(settings.catalog).arranged(settings.layout, settings.incremental_path)
+    lake = lake.cataloged(settings.catalog).arranged(settings.layout, settings.incremental_path)
+    return lake if settings.compression is None else lake.compressed(settings.compression)
 
 
 def _texts(values: Collection[object] | None) -> frozenset[str] | None:

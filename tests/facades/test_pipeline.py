@@ -238,6 +238,35 @@ def test_forced_refresh_loads_again(mornings: Callable[[str], Morning]):
     assert morning.rows("target", "currency_codes") == morning.rows("source", "currency_codes")
 
 
+def test_global_settings_are_honoured(mornings: Callable[[str], Morning], caplog: pytest.LogCaptureFixture):
+    """Files are compressed as asked, and a run logs the alerts."""
+    import pyarrow.parquet as pq
+
+    morning = mornings("postgresql")
+    settings = {"parquet_compression": "snappy", "enable_monitoring": True, "decimal_precision_validation": True}
+    pipeline = morning.new(global_settings=settings)
+    tables = CONFIG["static_tables"]
+    with caplog.at_level("WARNING", "IncrementalSQLServerParquetPipeline"):
+        pipeline.run_daily_incremental_pipeline(static_tables=tables)
+        assert caplog.text == ""
+        sides.do(morning.target, "UPDATE currency_codes SET currency_code = 'XXX' WHERE currency_code = 'EUR'")
+        pipeline.validate_static_integrity(["currency_codes"])
+        pipeline.run_daily_incremental_pipeline(static_tables={"country_lookup": tables["country_lookup"]})
+    [file] = pipeline.get_last_static_state_from_parquet("currency_codes")["files"]
+    assert pq.ParquetFile(file).metadata.row_group(0).column(0).compression == "SNAPPY"
+
+
+def test_results_are_false_when_clean(mornings: Callable[[str], Morning]):
+    morning = mornings("postgresql")
+    morning.run()
+    [clean] = morning.pipeline.validate_static_integrity(["currency_codes"]).values()
+    assert not clean
+    sides.do(morning.target, "DELETE FROM currency_codes")
+    [wrong] = morning.pipeline.validate_static_integrity(["currency_codes"]).values()
+    assert wrong
+    assert json.loads(json.dumps(wrong))["row_count_mismatch"] is True
+
+
 @pytest.mark.parametrize(
     ("config", "why"),
     [

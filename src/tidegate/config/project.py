@@ -43,6 +43,8 @@ class Lake(Settings):
     of the source and the schema of the target (`schemas`), so that several of each share one lake and never collide."""
     incremental_path: Text = "incremental"
     """The prefix of the layout `schemas`."""
+    compression: Literal["zstd", "snappy", "gzip", "none"] | None = None
+    """How files of a Parquet lake are compressed: `zstd` (the default), `snappy`, `gzip` or `none`."""
     store: Mapping[str, Annotated[str, BeforeValidator(text_of_option)]] = Field(default={}, repr=False)
     """Settings of the object store: `endpoint`, `region`, `path_style`, `access_key_id`, `secret_access_key`,
     `session_token`, `encryption` (`AES256`, `aws:kms`), `kms_key_id`, `ca_file`, `retries`, `timeout`, and any other

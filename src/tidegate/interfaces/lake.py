@@ -130,6 +130,14 @@ class Lake(ABC):
             "Name a local folder as `path`.",
         )
 
+    def compressed(self, codec: str) -> Lake:
+        """Return the lake that compresses new files by `zstd`, `snappy`, `gzip` or `none`."""
+        raise Unsupported(
+            f"A lake of the format `{self.kind}` has no choice of compression.",
+            "Nothing was opened.",
+            "Use `format: parquet`, or leave out `compression`.",
+        )
+
     def arranged(self, layout: str, incremental_path: str) -> Lake:
         """Return the lake with its entries in the places of another layout. `organized` is the layout of every lake."""
         if layout == "organized":

@@ -29,8 +29,11 @@ class FileWriter:
     `plain` files have only what every reader of Parquet knows, also those inside of database servers: Snappy, and
     dictionaries or plain values."""
 
-    def __init__(self, storage: Storage, path: str, schema: pa.Schema, *, plain: bool = False) -> None:
+    def __init__(
+        self, storage: Storage, path: str, schema: pa.Schema, *, plain: bool = False, compression: str = "zstd"
+    ) -> None:
         self.path, self._storage, self._schema, self._plain = path, storage, schema, plain
+        self._compression = _PLAIN_COMPRESSION if plain else compression
         self._pending: list[pa.RecordBatch] = []
         self._rows = self._bytes = 0
         self._output: pa.NativeFile | None = None
@@ -53,8 +56,8 @@ class FileWriter:
             self._writer = pq.ParquetWriter(
                 self._output,
                 self._schema,
-                compression=_PLAIN_COMPRESSION if self._plain else "zstd",
-                compression_level=None if self._plain else 1,
+                compression=self._compression,
+                compression_level=1 if self._compression == "zstd" else None,
                 store_decimal_as_integer=True,
                 write_page_checksum=True,
                 use_dictionary=repetitive or False,

@@ -106,7 +106,9 @@ def _space_in_log(fetch: Callable[[str], list[Any]]) -> str:
         size = None
     if size is None or used is None:
         return "this login may not see how much space the log has"
-    return f"the log has {size:,} MiB, {used:,} MiB used; the recovery model is {model}"
+    is_light = str(model).upper() in ("SIMPLE", "BULK_LOGGED")
+    logging = "rows on their way into the staging table are logged minimally" if is_light else "all rows are logged"
+    return f"the log has {size:,} MiB, {used:,} MiB used; the recovery model is {model}: {logging}"
 
 
 def _space_in_files(fetch: Callable[[str], list[Any]]) -> str:

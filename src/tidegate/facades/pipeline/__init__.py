@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tidegate.api import Tidegate
 from tidegate.errors import ConfigError, MissingObject
 from tidegate.facades.pipeline import analysis
-from tidegate.facades.pipeline.logs import configure_logging
+from tidegate.facades.pipeline.logs import LOGGER, configure_logging
 from tidegate.facades.pipeline.switching import PartitionSwitching, in_schema
 from tidegate.facades.pipeline.tables import (
     GLOBAL_SETTINGS,
@@ -48,16 +48,23 @@ class IncrementalSQLServerParquetPipeline(PartitionSwitching):
         spark: SparkSession | Mapping[str, Any] | None = None,
         **settings: Any,
     ) -> None:
-        """`global_settings` are those of the configuration; `settings` are further keys of `tidegate.yml`."""
+        """`global_settings` are those of the configuration; `settings` are further keys of `tidegate.yml`.
+
+        `decimal_precision_validation` changes nothing: every load compares the rows that it wrote with those that were
+        read, decimals included. With `enable_monitoring`, a run logs the alerts that `tidegate monitor` raises."""
         chosen = dict(global_settings or {})
         require_known(chosen, GLOBAL_SETTINGS, "global_settings")
         configure_logging(chosen.get("log_level"))
+        self._monitors = bool(chosen.get("enable_monitoring"))
+        lake: Any = parquet_storage_path
+        if chosen.get("parquet_compression"):
+            lake = {"path": str(parquet_storage_path), "compression": chosen["parquet_compression"]}
         if "error_threshold" in chosen:
             settings["error_threshold"] = chosen["error_threshold"]
         self._settings = {
             "source": source_connection_string,
             "target": target_connection_string,
-            "lake": parquet_storage_path,
+            "lake": lake,
             "spark": spark,
             **settings,
         }
@@ -80,7 +87,13 @@ class IncrementalSQLServerParquetPipeline(PartitionSwitching):
         if not tables:
             raise ConfigError("No table was given.", UNTOUCHED, "Pass partition_tables, scd_tables or static_tables.")
         most = parallel_of(partition_tables or {})
-        return self._report(self._project(tables, **({"max_connections": most} if most else {})).run())
+        project = self._project(tables, **({"max_connections": most} if most else {}))
+        try:
+            return self._report(project.run())
+        finally:
+            if self._monitors:
+                for alert in project.monitor().alerts:
+                    LOGGER.warning("%s", alert)
 
     def extract_incremental_to_parquet(self, table_config: Mapping[str, Any], **kwargs: Any) -> dict[str, list[str]]:
         """Extract what is new, and return the files of each table that this call wrote."""

@@ -62,6 +62,13 @@ def problems_by_table(report: RunReport, tables: Iterable[str]) -> dict[str, lis
 # Validation
 
 
+class Issues(dict[str, Any]):
+    """What was found, by name. False when every value is false: `if issues:` asks whether anything is wrong."""
+
+    def __bool__(self) -> bool:
+        return any(value for name, value in self.items() if name != "partitions")
+
+
 def decimal_issues(project: Tidegate, name: str, report: RunReport) -> list[str]:
     """Return how decimal columns differ. Equal hashes over every row prove that all decimals arrived exactly."""
     source, target = project.schema("source", name), project.schema("target", name)
@@ -78,17 +85,19 @@ def decimal_issues(project: Tidegate, name: str, report: RunReport) -> list[str]
     return [*issues, *(problems_by_table(report, [name])[name] if decimals else [])]
 
 
-def static_issues(project: Tidegate, name: str, report: RunReport) -> dict[str, Any]:
+def static_issues(project: Tidegate, name: str, report: RunReport) -> Issues:
     """Return what is wrong with a static table; every value is false when nothing is."""
     status = project.table(name).status(count_all=True)
     value = status.values[0] if status.values else ValueStatus("", "missing")
     contained = isinstance(value, WholeStatus) and value.contained
     problems = problems_by_table(report, [name])[name]
-    return {
-        "row_count_mismatch": value.source_rows != value.target_rows and not contained,
-        "hash_mismatch": bool(problems),
-        "problems": problems,
-    }
+    return Issues(
+        {
+            "row_count_mismatch": value.source_rows != value.target_rows and not contained,
+            "hash_mismatch": bool(problems),
+            "problems": problems,
+        }
+    )
 
 
 # Status

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tidegate.api import TableSync, Tidegate
+from tidegate.facades.pipeline.analysis import Issues
 from tidegate.facades.pipeline.logs import LOGGER
 from tidegate.facades.pipeline.tables import tables_of
 from tidegate.model.analysis import native
@@ -86,10 +87,10 @@ class PartitionSwitching(ABC):
         unmet = [str(rule) for rule in table.partitions.preconditions() if not rule.is_met]
         if layout is None or layout.problem:
             problem = "the table is not partitioned" if layout is None else layout.problem
-            return {"boundary_mismatches": [], "problems": [problem, *unmet], "partitions": 0}
+            return Issues(boundary_mismatches=[], problems=[problem, *unmet], partitions=0)
         values = self._values_of(table_name, layout.column)
         mismatches = [value.native for value in values if _is_without_bounds(layout, value)]
-        return {"boundary_mismatches": mismatches, "problems": unmet, "partitions": len(layout.partitions)}
+        return Issues(boundary_mismatches=mismatches, problems=unmet, partitions=len(layout.partitions))
 
     def report_partition_boundary_issues(self, table_name: str) -> list[str]:
         """Log and return one sentence for each issue of the partitions' boundaries."""

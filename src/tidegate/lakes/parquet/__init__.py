@@ -58,6 +58,7 @@ class ParquetLake(Lake):
 
     kind = "parquet"
     plain = False
+    compression = "zstd"
     """Whether files are written in encodings that database servers read, too."""
 
     def __init__(self, storage: Storage) -> None:
@@ -116,6 +117,11 @@ class ParquetLake(Lake):
     def _listed(self, folder: str) -> ParquetLake:
         """Return this lake as it is now below a folder, for many questions in a row."""
         return ParquetLake(self.storage.listed(folder))
+
+    def compressed(self, codec: str) -> Lake:
+        lake = copy.copy(self)
+        lake.compression = codec
+        return lake
 
     def arranged(self, layout: str, incremental_path: str) -> Lake:
         from tidegate.lakes.parquet.schemas import SchemaLake
@@ -365,7 +371,9 @@ class ParquetLake(Lake):
             self._name(table),
             table.column,
             role,
-            FileWriter(self.storage, f"{_PARTS}/{run}/{name}{ending}", schema, plain=self.plain),
+            FileWriter(
+                self.storage, f"{_PARTS}/{run}/{name}{ending}", schema, plain=self.plain, compression=self.compression
+            ),
         )
 
     def commit(
