@@ -11,7 +11,7 @@ LOCAL_SQLSERVER := sqlserver://sa:$${TIDEGATE_SQLSERVER_PASSWORD:-Tidegate-local
 NEED_SQLSERVER := $(wildcard tests/conformance/test_sqlserver_*.py tests/stories/test_sqlserver*.py) \
   tests/conformance/test_catalog.py tests/conformance/test_failures.py tests/sql
 
-.PHONY: help install demo demo-iceberg demo-s3 test test-all test-quick test-sqlserver test-airflow test-dagster bench bench-quick lint format golden lock clean
+.PHONY: help install demo demo-iceberg demo-s3 test test-all test-quick test-sqlserver test-airflow test-dagster bench bench-quick lint format docs golden lock clean
 
 # Paths are relative, so that a folder with spaces in its name works.
 VENV := .venv
@@ -77,6 +77,9 @@ format: $(STAMP) ## Mend what can be mended: imports, format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+docs: $(STAMP) ## Build the site of the docs into site/; a warning is an error
+	$(BIN)/python -m mkdocs build --strict
+
 golden: $(STAMP) ## Write golden SQL and generated docs anew; review the difference
 	TIDEGATE_UPDATE_GOLDEN=1 $(BIN)/python -m pytest -q tests/sql tests/docs tests/conformance/test_journeys.py
 
@@ -85,7 +88,7 @@ lock: $(STAMP) ## Pin every dependency anew, with hashes, in requirements.lock
 	  --generate-hashes --upgrade --quiet --custom-compile-command "make lock" --output-file requirements.lock
 
 clean: ## Remove .venv and what the tools left
-	rm -rf $(VENV) .venv-airflow .venv-dagster build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis spark-warehouse artifacts
+	rm -rf $(VENV) .venv-airflow .venv-dagster build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis spark-warehouse artifacts
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(STAMP): requirements.lock pyproject.toml

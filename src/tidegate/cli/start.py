@@ -45,9 +45,9 @@ def init(
         )
     proposed = propose_file(source, target, lake, patterns)
     path.write_text(proposed.text, encoding="utf-8")
+    others = "; comments give the reason for each of the others" if proposed.others else ""
     lines = [
-        f"{path}: {proposed.tables} of {proposed.tables + proposed.others} tables proposed; comments give the"
-        " reason for each of the others",
+        f"{path}: {proposed.tables} of {proposed.tables + proposed.others} tables proposed{others}",
         *proposed.notes,
     ]
     facts = {
