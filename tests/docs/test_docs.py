@@ -280,7 +280,11 @@ def test_every_tables_file_in_the_prose_can_be_read(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "page", ["README.md", "CONTRIBUTING.md", "docs/guide.md", "docs/sync.md", "docs/monitoring.md"]
+    "page",
+    [
+        *("README.md", "CONTRIBUTING.md", "docs/guide.md", "docs/sync.md", "docs/monitoring.md"),
+        *("docs/tutorial.md", "docs/live-page.md", "docs/troubleshooting.md"),
+    ],
 )
 def test_every_command_in_the_prose_can_be_parsed(page):
     """Also its arguments and options; a command that is only named, as in `tidegate forget`, may lack them."""
