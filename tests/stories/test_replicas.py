@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,8 +13,9 @@ import pytest
 
 from kit import sides
 from kit.meanwhile import Before
-from kit.project import FIVE_DAYS, FRIDAY, MONDAY, SATURDAY, Story
+from kit.project import FIVE_DAYS, FRIDAY, MONDAY, SATURDAY, Story, database_on
 from kit.standby import Standby
+from tidegate import Tidegate
 from tidegate.demo.embedded import EmbeddedPostgres
 
 if TYPE_CHECKING:
@@ -135,3 +138,35 @@ def test_read_only_mariadb_can_be_the_source(read_only: str, database: str, spar
     a_day_later(read_only)
 
     assert_day_after_day(story)
+
+
+@pytest.mark.thorough
+def test_change_feed_of_a_standby(standby: Standby, primary: EmbeddedPostgres, tmp_path: Path):
+    """From PostgreSQL 16 on a slot can be on a standby. The publication is made on the primary."""
+    with database_on(primary) as source, database_on(primary) as target:
+        name = source.rpartition("/")[2].partition("?")[0]
+        tables = {"items": {"kind": "incremental", "changes": "cdc", "feed_name": "on_a_standby"}}
+        sides.do(source, "CREATE TABLE items (id int PRIMARY KEY, name text)")
+        sides.do(source, "INSERT INTO items VALUES (1, 'a'), (2, 'b')")
+        sides.do(source, "CREATE PUBLICATION on_a_standby FOR TABLE items")
+        sides.do(primary.url(), "ALTER SYSTEM SET wal_receiver_status_interval = 1")
+        standby.wait_until_replayed()
+        synced = Tidegate(
+            source=standby.url(name), target=target, lake=tmp_path / "lake", engine="process", tables=tables
+        )
+        with ThreadPoolExecutor(1) as threads:
+            made = threads.submit(synced.create_feed)
+            while not made.done():  # the standby waits until the primary tells which transactions are open
+                sides.do(primary.url(), "SELECT pg_log_standby_snapshot()")
+                time.sleep(0.2)
+            made.result()
+        try:
+            synced.run()
+            for statement in ("UPDATE items SET name = 'c' WHERE id = 1", "DELETE FROM items WHERE id = 2"):
+                sides.do(source, statement)
+            standby.wait_until_replayed()
+            synced.run()
+            assert sides.ask(target, "SELECT id, name FROM items") == [(1, "c")]
+        finally:
+            synced.drop_feed()
+            assert sides.ask(standby.url(name), "SELECT count(*) FROM pg_replication_slots") == [(0,)]

@@ -27,7 +27,7 @@ from tidegate.interfaces.database import BatchSize, Session
 from tidegate.interfaces.feed import Feed, FeedHealth, FeedState, FeedTable, Problem
 from tidegate.model.feeds import Position
 from tidegate.model.names import TableName
-from tidegate.sql.text import Literal, Name, Sql, sql
+from tidegate.sql.text import Literal, Name, Part, Sql, sql
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -127,10 +127,13 @@ class LogicalDecoding(Feed):
 
     def _problems_of_table(self, session: Session, table: FeedTable, facts: dict[str, Any]) -> list[Problem]:
         publication, name, found = facts["publication"], Name.of(table.name), list[Problem]()
+        mends = ("-- tidegate feed create",)
+        if facts["standby"]:
+            mends = (f"-- on the primary: {self._text(session, self._published(name))}",)
         if publication is None:
-            return [Problem(f"there is no publication {self.name}", ("-- tidegate feed create",))]
+            return [Problem(f"there is no publication {self.name}", mends)]
         if not facts["published"]:
-            return [Problem(f"{table.name} is not part of the publication {self.name}", ("-- tidegate feed create",))]
+            return [Problem(f"{table.name} is not part of the publication {self.name}", mends)]
         lacks = [what for what in ("insert", "update", "delete", "truncate") if not publication[f"pub{what}"]]
         if lacks:
             all_of_them = sql(
@@ -158,6 +161,13 @@ class LogicalDecoding(Feed):
             if generated and facts["version"] < 180_000:
                 found.append(Problem(f"the log has no generated columns ({', '.join(generated)}): use `mode: keys`"))
         return found
+
+    def _published(self, tables: Part | Sequence[Part]) -> Sql:
+        return sql(
+            "CREATE PUBLICATION {name} FOR TABLE {tables} WITH (publish_via_partition_root = true)",
+            name=Name.of(self.name),
+            tables=tables,
+        )
 
     def _text(self, session: Session, statement: Sql) -> str:
         return f"{session.database.render(statement)};"
@@ -384,19 +394,14 @@ class LogicalDecoding(Feed):
         any_facts = next(iter(facts.values()))
         statements: list[Sql] = []
         missing = [table for table in tables if not facts[table]["published"]]
-        if any_facts["publication"] is None or missing:
+        # On a standby the publication is the primary's affair: it is replayed here.
+        if not any_facts["standby"] and (any_facts["publication"] is None or missing):
             statements.append(sql("BEGIN"))
             # Writers that began before would be decoded with a catalog in which the table is not published.
             statements += [sql("LOCK TABLE {table} IN SHARE ROW EXCLUSIVE MODE", table=Name.of(one)) for one in missing]
-            listed = [sql("{table}", table=Name.of(table)) for table in missing]
+            listed: list[Part] = [sql("{table}", table=Name.of(table)) for table in missing]
             if any_facts["publication"] is None:
-                statements.append(
-                    sql(
-                        "CREATE PUBLICATION {name} FOR TABLE {tables} WITH (publish_via_partition_root = true)",
-                        name=name,
-                        tables=listed,
-                    )
-                )
+                statements.append(self._published(listed))
             else:
                 statements.append(sql("ALTER PUBLICATION {name} ADD TABLE {tables}", name=name, tables=listed))
             statements.append(sql("COMMIT"))
@@ -411,7 +416,7 @@ class LogicalDecoding(Feed):
         statements: list[Sql] = []
         if facts["slot"] is not None:
             statements.append(sql("SELECT pg_drop_replication_slot({name})", name=Literal(self.name)))
-        if facts["publication"] is not None:
+        if facts["publication"] is not None and not facts["standby"]:
             statements.append(sql("DROP PUBLICATION {name}", name=Name.of(self.name)))
         return statements
 
