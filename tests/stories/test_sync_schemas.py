@@ -200,3 +200,28 @@ def test_lost_batch_is_extracted_again(place: Place):
     for _ in range(2):
         place.sync("sales_db", "reporting", "-t", "leads")
     assert place.ask("SELECT count(*) FROM reporting.leads") == [(50,)]
+
+
+def test_explain_prints_queries_of_the_next_run(place: Place):
+    """`explain --sql` of a table in conf/tables.yml: all rows first, then those from the watermark on."""
+    place.database("sales_db", LEADS)
+    place.write("tables:\n  - {name: leads, cdc_strategy: hybrid, cdc_timestamp_column: modified_time}\n")
+    environment = {"TIDEGATE_SOURCE": place.server.url(), "TIDEGATE_TARGET": place.target, "TIDEGATE_LAKE": "lake"}
+    words = ("explain", "leads", "--sql", "--source-db", "sales_db", "--target-schema", "reporting", "--json")
+
+    def told() -> list[str]:
+        code, output, errors = cli(*words, cwd=place.folder, environment=environment)
+        assert code == 0, output + errors
+        return [*json.loads(output).values()]
+
+    [first] = told()
+    assert first.startswith("SELECT `lead_id`, `name`, `modified_time` FROM `sales_db`.`leads` WHERE")
+    place.sync("sales_db", "reporting", "-t", "leads")
+    assert told() == []
+    place.do("sales_db", "INSERT INTO leads VALUES (51, 'new', '2024-02-01')")
+    [later] = told()
+    # The look-back is ten minutes, and the newest row is the upper bound.
+    assert later.endswith(
+        "WHERE `modified_time` >= CAST('2024-01-01 09:50:00' AS DATETIME(6))"
+        " AND `modified_time` <= CAST('2024-02-01 00:00:00' AS DATETIME(6))"
+    )

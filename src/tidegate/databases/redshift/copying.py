@@ -76,7 +76,7 @@ class Copy:
         manifest = f"{self._folder}/manifest"
         self._store.write_text(manifest, manifest_of(files))
         self._session.execute(create_copy(self.name, self._schema))
-        self._session.execute(copy_from(self.name, self._store.full_path(manifest), self._role))
+        self._session.execute(copy_from(self.name, as_s3(self._store.full_path(manifest)), self._role))
         self._require_all()
 
     def _write(self, first: pa.RecordBatch, batches: Iterator[pa.RecordBatch], checked: _Checked) -> list[StoredFile]:
@@ -125,8 +125,13 @@ class Copy:
 
 def manifest_of(files: Sequence[StoredFile]) -> str:
     """Return the manifest of files, all of which must be there."""
-    entries = [{"url": file.url, "mandatory": True, "meta": {"content_length": file.bytes}} for file in files]
+    entries = [{"url": as_s3(file.url), "mandatory": True, "meta": {"content_length": file.bytes}} for file in files]
     return json.dumps({"entries": entries}, indent=1)
+
+
+def as_s3(url: str) -> str:
+    """Return the address as COPY knows it: Hadoop's `s3a://` is S3, too."""
+    return "s3://" + url.removeprefix("s3a://") if url.startswith("s3a://") else url
 
 
 def can_copy(schema: pa.Schema) -> bool:

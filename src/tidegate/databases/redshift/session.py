@@ -29,7 +29,7 @@ from tidegate.databases.redshift.copying import Copy, is_copied_as_is, without_s
 from tidegate.databases.redshift.dialect import DIALECT
 from tidegate.databases.redshift.failures import CANCELLED, ServerError, translated, unreachable
 from tidegate.databases.redshift.statements import distinct_values, repeated_keys, select_rows
-from tidegate.errors import DuplicateKey, OutcomeUnknown, Transient
+from tidegate.errors import DatabaseError, DuplicateKey, OutcomeUnknown, Transient
 from tidegate.interfaces import ReadRequest, Session
 from tidegate.model.columns import Column, TableSchema
 from tidegate.model.names import TableName
@@ -131,8 +131,10 @@ class RedshiftSession(Session):
         try:
             yield
         except BaseException:
-            with suppress(ServerError):
+            # A rollback also brings back the time-out of the lock.
+            with suppress(ServerError, DatabaseError):
                 self._answer("ROLLBACK")
+                self._set_timeout(self._timeout)
             raise
         self._commit()
 
