@@ -7,3 +7,4 @@ BEGIN;
 LOCK TABLE "tidegate"."guard";
 SET statement_timeout TO 0;
 ROLLBACK;
+SET statement_timeout TO 0;
