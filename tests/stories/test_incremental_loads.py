@@ -253,7 +253,7 @@ def test_rows_are_read_by_their_transaction(new_orders: Callable[[str, str], Ord
 
 def test_counter_of_another_server_is_refused(plain_orders: Orders):
     plain_orders.settings = {"kind": "incremental", "changes": "rowversion"}
-    with pytest.raises(RunFailed, match="needs a column of type rowversion"):
+    with pytest.raises(RunFailed, match="has no row versions, which `changes: rowversion` of orders needs"):
         plain_orders.run()
 
 

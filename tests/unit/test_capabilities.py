@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from pkgutil import iter_modules
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from kit.filebase import Filebase
 from tidegate import databases
+from tidegate.config.tables import table_model
 from tidegate.databases.mysql import Mysql
 from tidegate.databases.postgresql import Postgresql
 from tidegate.databases.redshift import Redshift
@@ -18,6 +21,8 @@ from tidegate.interfaces import Capabilities, Database
 from tidegate.interfaces.database import CAPABILITY_NAMES
 from tidegate.model.connection import Connection
 from tidegate.plugins import database
+from tidegate.tables.found import Catalogs
+from tidegate.tables.resolve import resolve
 
 KINDS: list[type[Database]] = [Postgresql, Mysql, SqlServer, Redshift, Filebase]
 FIELDS = [field.name for field in fields(Capabilities)]
@@ -74,3 +79,30 @@ def test_a_missing_capability_is_refused_with_a_way_out():
 
 def test_a_present_capability_is_not_refused():
     Mysql(Connection("mysql", "nowhere", 3306, "none")).require("surrogate_keys", for_="`surrogate_key`")
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        (
+            {"kind": "incremental", "changes": "rowversion"},
+            "MySQL has no row versions, which `changes: rowversion` of orders needs",
+        ),
+        (
+            {"kind": "scd2", "business_keys": ["id"], "surrogate_key": "number"},
+            "Numberless has no columns that number rows by themselves, which `surrogate_key` of orders needs",
+        ),
+    ],
+)
+def test_tables_ask_for_capabilities_before_anything_is_read(table: dict[str, Any], words: str):
+    """The catalogs have no session: whoever read a table would fail with another error."""
+
+    class Numberless(Mysql):
+        label = "Numberless"
+        capabilities = replace(Mysql.capabilities, surrogate_keys=False)
+
+    place = Connection("mysql", "nowhere", 3306, "none")
+    source, target = (SimpleNamespace(database=kind(place)) for kind in (Mysql, Numberless))
+    model = table_model(table["kind"], table.get("changes"))
+    with pytest.raises(Unsupported, match=words):
+        resolve(model.model_validate({**table, "name": "orders"}), Catalogs(source, target, {}, {}))  # type: ignore[arg-type]

@@ -22,6 +22,7 @@ class RowVersionChange(CounterChange):
 
     name = "rowversion"
     Settings = RowVersionSettings
+    source_capabilities = ("row_versions",)
     needed = "a column of type rowversion"
 
     @classmethod

@@ -190,6 +190,9 @@ class Change(ABC):
 
     takes_transform: ClassVar[bool] = False
     """Whether rows may become others between lake and target: planning compares source and target by counts alone."""
+    source_capabilities: ClassVar[tuple[str, ...]] = ()
+    """What the source must be able to do: fields of `Capabilities`, asked before any work starts."""
+
     brings_changes: ClassVar[bool] = False
     """A window holds only rows that changed, not all rows that the target must have."""
     reads_feed: ClassVar[bool] = False

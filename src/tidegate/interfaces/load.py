@@ -237,6 +237,12 @@ class Load(ABC):
     # Before the schemas of both sides are compared
 
     @classmethod
+    def target_capabilities(cls, settings: Any) -> Mapping[str, str]:
+        """Return what the target must be able to do, and the setting that asks for it, as the user wrote it. The keys
+        are fields of `Capabilities`, asked before any work starts."""
+        return {}
+
+    @classmethod
     @abstractmethod
     def requirements(
         cls, settings: Any, source: TableSchema, change: ChangeColumns, catalogs: Catalogs

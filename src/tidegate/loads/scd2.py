@@ -137,6 +137,10 @@ class Scd2(Load):
         return Scd2FeedSettings if change.reads_feed else Scd2Settings
 
     @classmethod
+    def target_capabilities(cls, settings: Any) -> dict[str, str]:
+        return {} if settings.surrogate_key is None else {"surrogate_keys": "`surrogate_key`"}
+
+    @classmethod
     def requirements(
         cls, settings: Any, source: TableSchema, change: ChangeColumns, catalogs: Catalogs
     ) -> Requirements:

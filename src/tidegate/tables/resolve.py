@@ -8,6 +8,7 @@ from tidegate import plugins
 from tidegate.config.tables import ConfiguredTable
 from tidegate.errors import Unsupported
 from tidegate.interfaces.change import Change
+from tidegate.interfaces.load import Load
 from tidegate.model.plan import Notice
 from tidegate.tables.found import UNTOUCHED, Catalogs, reconcile_schema, source_schema
 from tidegate.tables.mapping import mapped, notices
@@ -18,6 +19,7 @@ from tidegate.tables.transform import Transform
 def resolve(settings: ConfiguredTable, catalogs: Catalogs) -> SyncTable:
     """Raises MissingObject, Unsupported, ConfigError or DriftStop, each with what to do."""
     change_class, load_class = plugins.change(settings.change_name), plugins.load(settings.load_name)
+    _require_capabilities(settings, change_class, load_class, catalogs)
     base = source_schema(settings, catalogs)
     source = mapped(settings, base, catalogs.source.database)
     columns = change_class.columns(settings, source, catalogs)
@@ -42,6 +44,19 @@ def resolve(settings: ConfiguredTable, catalogs: Catalogs) -> SyncTable:
     checks = tuple(plugins.check(name) for name in settings.check or (load.check,))
     raw = replace(change.lake_table, name=raw_name) if transform is not None else None
     return SyncTable(change.table, change, load, checks, settings.load_priority, transform, raw)
+
+
+def _require_capabilities(
+    settings: ConfiguredTable, change: type[Change], load: type[Load], catalogs: Catalogs
+) -> None:
+    """Raise Unsupported for a server that cannot do what the table asks for, before anything of it is read."""
+    for capability in change.source_capabilities:
+        asked = f"`changes: {change.name}` of {settings.name}"
+        catalogs.source.database.require(capability, for_=asked, instead="Choose another `changes`.")
+    for capability, setting in load.target_capabilities(settings).items():
+        catalogs.target.database.require(
+            capability, for_=f"{setting} of {settings.name}", instead=f"Leave out {setting}."
+        )
 
 
 def _transform_of(settings: ConfiguredTable, change: type[Change]) -> Transform | None:
