@@ -74,6 +74,22 @@ def mariadb() -> Iterator[MariaDb]:
         yield server
 
 
+@pytest.fixture(scope="session")
+def logging_mariadb() -> Iterator[MariaDb]:
+    """MariaDB with a binary log, for the tests that read it or change it: they purge it, and kill the server."""
+    from kit.logged import logging_server
+    from kit.mariadb import NoMariaDb
+
+    with ExitStack() as stack:
+        try:
+            server = stack.enter_context(logging_server())
+        except NoMariaDb as absence:
+            if os.environ.get("TIDEGATE_TEST_EVERYTHING"):
+                raise
+            pytest.skip(str(absence))
+        yield server
+
+
 @pytest.fixture
 def database(postgres: EmbeddedPostgres) -> Iterator[str]:
     """The URL of an empty database that is dropped after the test, whoever is still connected."""

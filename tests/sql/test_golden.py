@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from sql import native_statements
+from sql import native_statements, trigger_statements
 from sql.feed_statements import POSTGRESQL_FEEDS, SHARED_FEEDS
 from sql.recorders import RECORDERS
 from sql.redshift_statements import REDSHIFT
@@ -28,9 +28,9 @@ GOLDEN = Path(__file__).parent / "golden"
 SOURCE = Path(__file__).parents[2] / "src" / "tidegate"
 UPDATE = os.environ.get("TIDEGATE_UPDATE_GOLDEN") == "1"
 OWN = {
-    "postgresql": {**POSTGRESQL, **SNAPSHOT_ARCHIVES, **POSTGRESQL_FEEDS},
-    "mysql": MYSQL,
-    "sqlserver": {**SQLSERVER, **SNAPSHOT_PROCEDURES},
+    "postgresql": {**POSTGRESQL, **SNAPSHOT_ARCHIVES, **POSTGRESQL_FEEDS, **trigger_statements.POSTGRESQL},
+    "mysql": {**MYSQL, **trigger_statements.MYSQL},
+    "sqlserver": {**SQLSERVER, **SNAPSHOT_PROCEDURES, **trigger_statements.SQLSERVER},
     "redshift": REDSHIFT,
 }
 NATIVE = {

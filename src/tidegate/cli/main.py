@@ -26,6 +26,7 @@ _COMMANDS = {
     "schema": ("schema",),
     "watermark": ("watermark",),
     "feed": ("feed", "doctor"),
+    "triggers": ("triggers",),
     "snapshot": ("snapshot",),
     "restore": ("restore",),
     "config": ("config",),

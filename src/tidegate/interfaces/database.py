@@ -345,6 +345,10 @@ class Database(ABC):
         """Return the statement as the text that the server gets."""
         return render(statement, self.dialect)
 
+    def script(self, statement: Sql) -> str:
+        """Return the statement as it stands in a script for the server's own command line."""
+        return f"{self.render(statement)}{self.statement_end}"
+
     def __repr__(self) -> str:
         return f"<{self.kind} {self.connection.display}>"
 

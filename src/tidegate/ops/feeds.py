@@ -45,7 +45,7 @@ def change_feed(pipeline: Pipeline, keys: Sequence[str], command: str, *, dry_ru
     for feed, tables in _feeds(pipeline, keys).values():
         with pipeline.source.connect("feed") as source:
             statements = getattr(feed, command)(source, list(tables.values()))
-            texts = tuple(f"{pipeline.source.render(statement)};" for statement in statements)
+            texts = tuple(pipeline.source.script(statement) for statement in statements)
             if not dry_run:
                 for statement in statements:
                     source.execute(statement)

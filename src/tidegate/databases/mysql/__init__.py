@@ -14,7 +14,7 @@ import uuid
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tidegate.databases.mysql import types
 from tidegate.databases.mysql.dialect import DIALECT
@@ -25,6 +25,9 @@ from tidegate.model.connection import Connection
 from tidegate.model.names import TableName
 from tidegate.model.values import ValueKind
 from tidegate.sql.text import Literal, Name, Part, Sql, names, raw, sql
+
+if TYPE_CHECKING:
+    from tidegate.interfaces.feed import Feed
 
 LONGEST_KEY = 3072
 LONGEST_ROW = 65_535
@@ -141,6 +144,19 @@ class Mysql(Database):
             schema=Literal(table.schema or self.default_schema),
             name=Literal(table.name),
         )
+
+    def script(self, statement: Sql) -> str:
+        """The client ends a statement at the first semicolon, unless it is told another end."""
+        text = self.render(statement)
+        return f"DELIMITER $$\n{text}$$\nDELIMITER ;" if ";\n" in text else f"{text};"
+
+    def feed(self, kind: str, name: str) -> Feed | None:
+        from tidegate.databases.mysql.feeds.cdc import BinaryLog
+        from tidegate.databases.mysql.feeds.triggers import MysqlTriggers
+
+        if kind == "triggers":
+            return MysqlTriggers(name)
+        return BinaryLog("nopad" in self._collation) if kind == "cdc" else None
 
     def declare(self, column: Column) -> Column:
         return types.declare(column, self._collation)

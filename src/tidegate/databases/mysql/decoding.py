@@ -19,7 +19,7 @@ _ANY_DAY = "1970-01-01 "
 
 def decode(block: Block, schema: pa.Schema) -> pa.RecordBatch:
     """Return a block as a batch. Raises NotNative with the column if a value does not fit its Arrow type."""
-    arrays = [_typed(texts, field) for texts, field in zip(_columns(block, len(schema)), schema, strict=True)]
+    arrays = [typed(texts, field) for texts, field in zip(_columns(block, len(schema)), schema, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
@@ -42,7 +42,8 @@ def _columns(block: Block, count: int) -> Iterator[pa.Array]:
         at = begins + lengths
 
 
-def _typed(texts: pa.Array, field: pa.Field) -> pa.Array:
+def typed(texts: pa.Array, field: pa.Field) -> pa.Array:
+    """Return texts of the server, as bytes, in the Arrow type of a field. Raises NotNative with its name."""
     kind = field.type
     try:
         if pa.types.is_binary(kind):

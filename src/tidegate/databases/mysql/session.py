@@ -71,6 +71,11 @@ class MysqlSession(Session):
             raise unreachable(problem, self._connection) from None
 
     @property
+    def wire(self) -> Wire:
+        """The connection itself, for the binary log."""
+        return self._driver
+
+    @property
     def is_mariadb(self) -> bool:
         return "mariadb" in str(self._driver.server_version).lower()
 

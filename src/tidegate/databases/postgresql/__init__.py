@@ -138,6 +138,10 @@ class Postgresql(Database):
             from tidegate.databases.postgresql.feeds.cdc import LogicalDecoding
 
             return LogicalDecoding(name)
+        if kind == "triggers":
+            from tidegate.databases.postgresql.feeds.triggers import PostgresqlTriggers
+
+            return PostgresqlTriggers(name)
         return None
 
     def space(self, table: TableName) -> Sql | None:

@@ -11,6 +11,7 @@ import os
 import uuid
 from collections import Counter
 from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
 
 from tidegate.databases.sqlserver import transactions, types
 from tidegate.databases.sqlserver.dialect import DIALECT
@@ -24,6 +25,9 @@ from tidegate.model.names import TableName
 from tidegate.model.types import type_fit
 from tidegate.model.values import ValueKind
 from tidegate.sql.text import AsText, Literal, Name, Part, Sql, names, raw, sql
+
+if TYPE_CHECKING:
+    from tidegate.interfaces.feed import Feed
 
 LONGEST_NAME = 128
 LONGEST_CLUSTERED_KEY, LONGEST_KEY = 900, 1700
@@ -123,6 +127,18 @@ class SqlServer(Database):
 
     def own_table(self, name: str) -> TableName:
         return TableName("tidegate", name)
+
+    def feed(self, kind: str, name: str) -> Feed | None:
+        from tidegate.databases.sqlserver.feeds.cdc import CdcTables
+        from tidegate.databases.sqlserver.feeds.change_tracking import ChangeTracking
+        from tidegate.databases.sqlserver.feeds.triggers import SqlServerTriggers
+
+        feeds: dict[str, Feed] = {
+            "cdc": CdcTables(),
+            "change_tracking": ChangeTracking(),
+            "triggers": SqlServerTriggers(name),
+        }
+        return feeds.get(kind)
 
     def value_kind(self, column: Column) -> ValueKind | None:
         return types.value_kind(column)

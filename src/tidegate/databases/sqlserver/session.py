@@ -344,10 +344,14 @@ class SqlServerSession(Session):
     # Rows
 
     def read(self, request: ReadRequest) -> Iterator[pa.RecordBatch]:
+        yield from self.read_query(select_rows(request), request)
+
+    def read_query(self, query: Sql, request: ReadRequest) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a query that selects the columns of a request."""
         from tidegate.databases.sqlserver.reading import batches
 
         with self.translated(), self._driver.cursor() as cursor:
-            cursor.execute(render(select_rows(request), DIALECT))
+            cursor.execute(render(query, DIALECT))
             yield from batches(self, cursor, request)
 
     def split(self, window: Divisible, parts: int) -> list[ReadRequest]:

@@ -24,9 +24,14 @@ _FROM_TEXT = {"time": 121, "datetime2": 121, "datetimeoffset": 121, "datetime": 
 
 
 def select_rows(request: ReadRequest) -> Sql:
-    columns: list[Part] = [_selected(column, column.name in request.text_columns) for column in request.columns]
-    query = sql("SELECT {columns} FROM {table}", columns=columns, table=Name.of(request.table))
+    query = select_from(request, Name.of(request.table))
     return query if request.rows is None else sql("{query} WHERE {rows}", query=query, rows=request.rows)
+
+
+def select_from(request: ReadRequest, place: Part) -> Sql:
+    """Return a query for the columns of a request, of all rows of a table or of a query with an alias."""
+    columns: list[Part] = [_selected(column, column.name in request.text_columns) for column in request.columns]
+    return sql("SELECT {columns} FROM {place}", columns=columns, place=place)
 
 
 def _selected(column: Column, as_text: bool) -> Part:

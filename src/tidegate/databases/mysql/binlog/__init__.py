@@ -1,0 +1,1 @@
+"""MySQL's and MariaDB's binary log, read over PyMySQL's connection: events, rows, exact values."""

@@ -1,0 +1,1 @@
+"""The change feeds of SQL Server."""

@@ -1,0 +1,1 @@
+SHOW GLOBAL VARIABLES WHERE Variable_name IN ('log_bin', 'binlog_format', 'binlog_row_image', 'binlog_row_metadata', 'log_bin_compress', 'binlog_transaction_compression', 'binlog_row_value_options', 'binlog_expire_logs_seconds', 'expire_logs_days', 'gtid_mode');

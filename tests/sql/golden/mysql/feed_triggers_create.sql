@@ -1,0 +1,6 @@
+CREATE TRIGGER `sales`.`tidegate_odd_orders_of_x_y_100__c0c17e9c2e_bff2ba_i` AFTER INSERT ON `sales`.`odd "orders" ``of`` [x] {y} 100%` FOR EACH ROW INSERT INTO `sales`.`tidegate_odd_orders_of_x_y_100__c0c17e9c2e` (operation, changed_at, `key_1`, `key_2`) VALUES ('I', UTC_TIMESTAMP(6), `NEW`.`cobid`, `NEW`.`code`);
+CREATE TRIGGER `sales`.`tidegate_odd_orders_of_x_y_100__c0c17e9c2e_b88b5c_u` AFTER UPDATE ON `sales`.`odd "orders" ``of`` [x] {y} 100%` FOR EACH ROW BEGIN
+  IF NOT (`OLD`.`cobid` = `NEW`.`cobid` AND (`OLD`.`code` = `NEW`.`code` AND CAST(`OLD`.`code` AS BINARY) = CAST(`NEW`.`code` AS BINARY))) THEN INSERT INTO `sales`.`tidegate_odd_orders_of_x_y_100__c0c17e9c2e` (operation, changed_at, `key_1`, `key_2`) VALUES ('D', UTC_TIMESTAMP(6), `OLD`.`cobid`, `OLD`.`code`); END IF;
+  INSERT INTO `sales`.`tidegate_odd_orders_of_x_y_100__c0c17e9c2e` (operation, changed_at, `key_1`, `key_2`) VALUES ('U', UTC_TIMESTAMP(6), `NEW`.`cobid`, `NEW`.`code`);
+END;
+CREATE TRIGGER `sales`.`tidegate_odd_orders_of_x_y_100__c0c17e9c2e_68b7f9_d` AFTER DELETE ON `sales`.`odd "orders" ``of`` [x] {y} 100%` FOR EACH ROW INSERT INTO `sales`.`tidegate_odd_orders_of_x_y_100__c0c17e9c2e` (operation, changed_at, `key_1`, `key_2`) VALUES ('D', UTC_TIMESTAMP(6), `OLD`.`cobid`, `OLD`.`code`);

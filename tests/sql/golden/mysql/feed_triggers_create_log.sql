@@ -1,0 +1,1 @@
+CREATE TABLE `sales`.`tidegate_odd_orders_of_x_y_100__c0c17e9c2e` (number bigint unsigned NOT NULL AUTO_INCREMENT PRIMARY KEY, operation char(1) CHARACTER SET ascii COLLATE ascii_bin NOT NULL, changed_at datetime(6) NOT NULL, `key_1` int NOT NULL, `key_2` varchar(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_bin NOT NULL) ENGINE = InnoDB COMMENT = 'tidegate 1';

@@ -1,0 +1,1 @@
+SELECT CAST(pg_current_snapshot() AS text);

@@ -1,0 +1,2 @@
+SELECT CAST(c.oid AS text) FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace WHERE n.nspname = 'tidegate_uat' AND c.relname = 'odd_orders_of_x_y_100__c0c17e9c2e';
+SELECT t.tgname, CAST(t.tgenabled AS text) FROM pg_catalog.pg_trigger AS t JOIN pg_catalog.pg_class AS c ON c.oid = t.tgrelid JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace WHERE n.nspname = 'sales' AND c.relname = 'odd "orders" `of` [x] {y} 100%' AND NOT t.tgisinternal ORDER BY t.tgname;

@@ -1,0 +1,1 @@
+ALTER TABLE [sales]."odd ""orders"" `of` [x] {y} 100%" DISABLE CHANGE_TRACKING;

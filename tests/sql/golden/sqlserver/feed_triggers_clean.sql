@@ -1,0 +1,1 @@
+DELETE TOP (10000) FROM [tidegate_uat].[odd_orders_of_x_y_100__c0c17e9c2e] WHERE row_version <= CONVERT(binary(8), CAST(2050 AS bigint));

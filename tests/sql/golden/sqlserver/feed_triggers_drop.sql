@@ -1,0 +1,2 @@
+DROP TRIGGER [sales].[tidegate_odd];
+DROP TABLE [tidegate_uat].[odd_orders_of_x_y_100__c0c17e9c2e];

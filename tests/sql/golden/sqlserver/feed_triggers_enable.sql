@@ -1,0 +1,1 @@
+ENABLE TRIGGER [sales].[tidegate_odd] ON [sales]."odd ""orders"" `of` [x] {y} 100%";

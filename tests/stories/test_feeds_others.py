@@ -1,0 +1,163 @@
+"""Change feeds besides logical decoding, end to end: the binary log of MariaDB, and triggers."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from kit.copied import Copied
+from kit.project import child, database_on
+from kit.sides import opened
+from tidegate.errors import RunFailed
+
+if TYPE_CHECKING:
+    from kit.mariadb import MariaDb
+    from tidegate.demo.embedded import EmbeddedPostgres
+
+CREATE = "CREATE TABLE items (id integer PRIMARY KEY, name varchar(40), price numeric(12,2), note varchar(40))"
+ALL = "SELECT id, name, price, note FROM items"
+FILL = {
+    "mysql": "INSERT INTO items SELECT seq, CONCAT('n', seq), seq * 1.5, NULL FROM seq_1_to_100",
+    "postgresql": "INSERT INTO items SELECT n, 'n' || n, n * 1.5, NULL FROM generate_series(1, 100) AS n",
+}
+CHANGES = """
+INSERT INTO items VALUES (101, 'new, "quoted"', 1.10, '');
+UPDATE items SET name = NULL WHERE id < 10;
+DELETE FROM items WHERE id BETWEEN 20 AND 29;
+UPDATE items SET id = 500 WHERE id = 50;
+START TRANSACTION;
+INSERT INTO items VALUES (999, 'never', 0, NULL);
+ROLLBACK
+"""
+FEEDS = {
+    "binary log, keys": ("mysql", {"changes": "cdc"}),
+    "binary log, images": ("mysql", {"changes": "cdc", "mode": "images"}),
+    "triggers of MariaDB": ("mysql", {"changes": "triggers"}),
+    "triggers of PostgreSQL": ("postgresql", {"changes": "triggers"}),
+}
+
+
+@pytest.fixture
+def new(postgres: EmbeddedPostgres, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
+    """A function that makes a source for a feed, filled, and a target in PostgreSQL; and their project."""
+    with ExitStack() as opened_databases:
+
+        def make(feed: str) -> tuple[Copied, Any]:
+            kind, settings = FEEDS[feed]
+            server: MariaDb | EmbeddedPostgres = postgres
+            if kind == "mysql":
+                server = request.getfixturevalue("logging_mariadb")
+            urls = [opened_databases.enter_context(database_on(each)) for each in (server, postgres)]
+            copied = Copied(*urls, tmp_path / "lake")
+            copied.in_source(CREATE)
+            copied.in_source(FILL[kind])
+            synced = copied.tidegate({"items": {"kind": "incremental", **settings}})
+            if settings["changes"] == "triggers":
+                synced.create_feed()
+            return copied, synced
+
+        yield make
+
+
+@pytest.mark.parametrize("feed", FEEDS)
+def test_changes_and_deletes_arrive(new: Any, feed: str):
+    copied, synced = new(feed)
+    synced.run()
+    copied.assert_equal(ALL)
+    assert not synced.plan().does_something
+    copied.in_source(CHANGES)
+    assert synced.run().exit_code == 0
+    copied.assert_equal(ALL)
+    assert not synced.plan().does_something
+    assert synced.verify().outcome == "equal"
+
+
+@pytest.mark.parametrize("feed", ["binary log, keys", "triggers of PostgreSQL"])
+def test_truncate_reads_the_whole_table(new: Any, feed: str):
+    copied, synced = new(feed)
+    synced.run()
+    copied.in_source("TRUNCATE TABLE items;\nINSERT INTO items VALUES (7, 'alone', 1, NULL)")
+    synced.run()
+    copied.assert_equal(ALL)
+    assert copied.rows("target", "SELECT count(*) FROM items") == {(1,): 1}
+
+
+@pytest.mark.parametrize("feed", FEEDS)
+def test_late_commit_arrives_with_a_later_run(new: Any, feed: str):
+    copied, synced = new(feed)
+    synced.run()
+    with opened(copied.source) as late:
+        late.do("START TRANSACTION")
+        late.do("INSERT INTO items VALUES (700, 'late', 1, NULL)")
+        copied.in_source("INSERT INTO items VALUES (600, 'early', 1, NULL)")
+        synced.run()
+        late.do("COMMIT")
+    synced.run()
+    copied.assert_equal(ALL)
+
+
+@pytest.mark.parametrize("feed", ["binary log, keys", "binary log, images"])
+def test_column_added_in_the_middle(new: Any, feed: str):
+    copied, synced = new(feed)
+    synced.run()
+    copied.in_source(
+        "UPDATE items SET name = 'before' WHERE id = 1;\n"
+        "ALTER TABLE items ADD COLUMN size integer DEFAULT 5;\n"
+        "UPDATE items SET name = 'after' WHERE id = 2"
+    )
+    synced.run()
+    synced.run()
+    copied.assert_equal("SELECT id, name, price, note, size FROM items")
+
+
+def test_lost_position_is_announced_and_resync_repairs(new: Any, logging_mariadb: MariaDb):
+    copied, synced = new("binary log, keys")
+    synced.run()
+    copied.in_source("DELETE FROM items WHERE id = 5")
+    copied.in_source("RESET MASTER")
+    copied.in_source("UPDATE items SET name = 'since' WHERE id = 6")
+    with pytest.raises(RunFailed, match="--resync"):
+        synced.run()
+    synced.run(resync=True)
+    copied.assert_equal(ALL)
+    copied.in_source("DELETE FROM items WHERE id = 7")
+    synced.run()
+    copied.assert_equal(ALL)
+
+
+KILLED_AT = ["planned", "published", "task about to commit", "task committed", "loaded", "before confirm", "confirmed"]
+EVERYDAY = {("binary log, images", "published"), ("triggers of PostgreSQL", "before confirm")}
+
+
+@pytest.mark.parametrize(
+    ("feed", "place"),
+    [
+        pytest.param(feed, place, marks=() if (feed, place) in EVERYDAY else pytest.mark.thorough)
+        for feed in FEEDS
+        for place in KILLED_AT
+    ],
+)
+def test_killed_run_loses_nothing(new: Any, feed: str, place: str, tmp_path: Path):
+    """The process is killed between reading, extracting, loading and confirming; more changes come before the next."""
+    copied, synced = new(feed)
+    synced.run()
+    copied.in_source(CHANGES)
+    configuration = tmp_path / "tidegate.yml"
+    places = {"source": copied.source, "target": copied.target, "lake": str(copied.lake), "engine": "process"}
+    tables = {"items": {"kind": "incremental", **FEEDS[feed][1]}}
+    configuration.write_text(yaml.safe_dump({**places, "tables": tables}))
+    with child("-m", "kit.crash", configuration, place, 1, tmp_path / "tally", "process") as victim:
+        _, errors = victim.communicate(timeout=200)
+    assert victim.returncode == -signal.SIGKILL, errors
+    copied.in_source(
+        "UPDATE items SET note = 'after the kill' WHERE id IN (1, 2, 101);\nDELETE FROM items WHERE id = 3"
+    )
+    synced.run()
+    copied.assert_equal(ALL)
+    assert not synced.plan().does_something
