@@ -15,6 +15,8 @@ from kit.project import database_on
 from tidegate import Tidegate
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from tidegate.demo.embedded import EmbeddedPostgres
     from tidegate.model.report import RunReport
 
@@ -57,10 +59,11 @@ class Desk:
 
     def __init__(self, source: str, target: str, lake: Path, settings: dict[str, Any]) -> None:
         self.source, self.target, self.lake, self.settings = source, target, lake, settings
+        self.spark: object = OneProcess()
 
     def tidegate(self) -> Tidegate:
         places = {"source": self.source, "target": self.target, "lake": str(self.lake)}
-        return Tidegate(**places, tables={"items": self.settings}, spark=OneProcess())  # type: ignore[arg-type]
+        return Tidegate(**places, tables={"items": self.settings}, spark=self.spark)  # type: ignore[arg-type]
 
     def run(self) -> RunReport:
         return self.tidegate().run()
@@ -130,6 +133,20 @@ def test_edits_stay_when_the_ledger_is_lost(desk: Desk):
     if desk.settings.get("load") != "append":
         desk.run()  # which tells the ledger of older entries
         desk.assert_in_step()
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("desk", ["merged"], indirect=True)
+def test_edits_are_found_by_tasks_of_spark(desk: Desk, spark: SparkSession, monkeypatch: pytest.MonkeyPatch):
+    """The rows of both sides meet in several buckets, and the examples of all buckets are named."""
+    monkeypatch.setattr("tidegate.buckets.assign.ROWS_PER_BUCKET", 8)
+    desk.spark = spark
+    desk.run()
+    sides.do(desk.target, "UPDATE items SET name = 'a tester' WHERE id IN (7, 11, 13, 17)")
+    sides.forget_loads(desk.target)
+    [finding] = desk.run().findings
+    assert "holds 4 rows that differ from the lake's (id = 11; 13; 17; ...)" in finding.what
+    assert desk.names()[7] == "a tester"
 
 
 @pytest.mark.thorough
