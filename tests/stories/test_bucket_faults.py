@@ -48,7 +48,13 @@ def assert_in_step(story: Story) -> None:
     assert not story.tidegate().plan().does_something
 
 
-@pytest.mark.parametrize("dropped", [{"if-none-match"}, {"if-match"}, {"if-none-match", "if-match"}])
+@pytest.mark.parametrize(
+    "dropped",
+    [
+        {"if-none-match", "if-match"},
+        *(pytest.param({one}, marks=pytest.mark.thorough) for one in ("if-none-match", "if-match")),
+    ],
+)
 def test_a_store_that_ignores_conditions_is_refused(bucket_story: Story, server: S3Server, dropped: set[str]):
     """The store never sees the conditions, and answers as if they held. No row moves."""
     with faulty(server.endpoint, Faults(drops=frozenset(dropped))) as endpoint:
@@ -60,6 +66,7 @@ def test_a_store_that_ignores_conditions_is_refused(bucket_story: Story, server:
     assert sides.ask(bucket_story.target, "SELECT count(*) FROM trades") == [(0,)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "faults",
     [Faults(waits=0.2), Faults(fails=6), Faults(about=lambda method, path: method == "PUT", loses=4)],
@@ -94,6 +101,7 @@ def test_half_of_a_commit_file_is_not_believed(bucket_story: Story):
     assert bucket_story.tidegate().verify().outcome == "equal"
 
 
+@pytest.mark.thorough
 def test_no_upload_is_left_unfinished(bucket_story: Story, server: S3Server):
     """Every object is put whole: a killed process leaves no upload that somebody would have to abort."""
     faults = Faults()

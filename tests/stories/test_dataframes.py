@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.postgres, pytest.mark.spark]
 
-FORMATS = ["parquet", "iceberg", pytest.param("delta", marks=pytest.mark.thorough)]
+FORMATS = ["parquet", *(pytest.param(name, marks=pytest.mark.thorough) for name in ("iceberg", "delta"))]
 CREATE = """
 CREATE TABLE orders (id integer PRIMARY KEY, amount numeric(30,10), at time, updated_at timestamp);
 INSERT INTO orders SELECT n, n / 3.0, '07:30:00.000001', timestamp '2024-01-01' + n * interval '1 hour'
@@ -127,6 +127,7 @@ def test_state_as_of_a_time_before_the_change(project: Project):
         project.frame("orders", as_of="2001-01-01")
 
 
+@pytest.mark.thorough
 def test_a_row_that_came_back_is_in_the_state(project: Project):
     project.run()
     project.story.in_source("DELETE FROM orders WHERE id = 8")
@@ -160,6 +161,7 @@ def test_a_lake_without_the_table_says_what_to_do(project: Project):
         project.frame("orders").collect()
 
 
+@pytest.mark.thorough
 def test_state_in_a_bucket(story: Story):
     """The same from object storage, and no credentials in the plan."""
     story.in_source(CREATE)

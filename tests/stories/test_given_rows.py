@@ -66,7 +66,10 @@ def in_target(story: Story, query: str) -> list[tuple[object, ...]]:
     return sides.ask(story.target, query)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind",
+    ["arrow", "spark", *(pytest.param(name, marks=pytest.mark.thorough) for name in ("pandas", "polars"))],
+)
 def test_rows_of_every_kind_of_frame_are_merged(project: Tidegate, story: Story, spark: SparkSession, kind: str):
     """One row is changed, one is new; the row that the frame does not have stays, although deletes are followed."""
     report = project.load("orders", KINDS[kind](spark))
@@ -81,6 +84,7 @@ def test_rows_of_every_kind_of_frame_are_merged(project: Tidegate, story: Story,
     assert project.dataframe("orders").count() == 4
 
 
+@pytest.mark.thorough
 def test_the_watermark_stays_where_it_was(project: Tidegate, story: Story):
     future = ROWS.set_column(2, "updated_at", pa.array([datetime(2030, 1, 1)] * 2, pa.timestamp("us")))
     project.load("orders", future)
@@ -96,6 +100,7 @@ def test_rows_are_appended_once(project: Tidegate, story: Story):
     assert in_target(story, "SELECT id, word FROM log ORDER BY id") == [(1, "one"), (7, "seven")]
 
 
+@pytest.mark.thorough
 def test_a_lost_target_gets_given_rows_again(project: Tidegate, story: Story):
     project.load("orders", ROWS)
     story.in_target("DROP TABLE orders")

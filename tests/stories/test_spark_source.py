@@ -142,6 +142,7 @@ def test_all_splits_see_one_state(load: Callable[..., DataFrame], database: str)
     assert parts > 1
 
 
+@pytest.mark.thorough
 def test_a_snapshot_that_has_ended_is_a_clear_error(load: Callable[..., DataFrame], database: str):
     sides.do(database, ACCOUNTS)
     frame = load("accounts", splits=2, snapshot_seconds=1)
@@ -191,6 +192,7 @@ def test_pushed_filters_give_the_same_rows(spark: SparkSession, load: Callable[.
         register(spark)
 
 
+@pytest.mark.thorough
 def test_spark_still_keeps_pushed_filters_with_a_frame(
     spark: SparkSession, load: Callable[..., DataFrame], database: str
 ):
@@ -209,6 +211,7 @@ def test_spark_still_keeps_pushed_filters_with_a_frame(
     assert frame.selectExpr("id + 1 AS next").count() == 20_000
 
 
+@pytest.mark.thorough
 def test_columns_can_be_chosen(load: Callable[..., DataFrame], database: str):
     sides.do(database, ACCOUNTS)
     assert load("accounts", columns="balance, id").columns == ["balance", "id"]

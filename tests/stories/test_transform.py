@@ -76,6 +76,7 @@ def test_a_function_can_transform(story: Story):
     assert story.tidegate().verify().outcome == "equal"
 
 
+@pytest.mark.thorough
 def test_another_transform_loads_everything_again(masked: Story):
     masked.run()
     masked.settings["transform"] = "* EXCEPT (note), 'hidden' AS note"
@@ -96,6 +97,7 @@ def test_verify_finds_changes_on_each_side(masked: Story):
     assert_derived(masked)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("boundary", ["raw published", "published", "loaded"])
 def test_an_interrupted_run_is_completed(masked: Story, boundary: str, tmp_path: Path):
     with pytest.raises(KeyboardInterrupt):
@@ -104,6 +106,7 @@ def test_an_interrupted_run_is_completed(masked: Story, boundary: str, tmp_path:
     assert_derived(masked)
 
 
+@pytest.mark.thorough
 def test_a_transform_through_a_bucket(masked: Story):
     with s3_server() as server:
         server.make_bucket("curated")
@@ -112,6 +115,7 @@ def test_a_transform_through_a_bucket(masked: Story):
         assert_derived(masked)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("transform", "message"),
     [
