@@ -211,11 +211,11 @@ class FeedChange(Change):
         if state.feed is not None:
             return state.feed
         errors = [problem for problem in state.problems if problem.severity == "error"]
-        statements = [statement for problem in errors for statement in problem.statements]
+        statements = dict.fromkeys(statement for problem in errors for statement in problem.statements)
         raise Unsupported(
             f"{self.table.key}: {'; '.join(problem.text for problem in errors)}.",
             UNTOUCHED,
-            "\n".join(["An administrator runs:", *statements]) if statements else "",
+            "\n".join(["First run:", *statements]) if statements else "",
         )
 
     def _why_whole(self, state: FeedTableState, feed: FeedState, request: Request) -> str:
