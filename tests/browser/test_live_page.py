@@ -141,6 +141,7 @@ def test_shows_a_run_as_it_happens(browser: Browser, shop: Shop, server: LiveSer
     monkeypatch.setattr(watching, "TARGET_SECONDS", 0.1)
     from playwright.sync_api import expect
 
+    expect.set_options(timeout=60_000)  # nothing about speed is asserted
     with page_of(browser, server) as page:
         page.locator("#part-tables > .table summary").first.click()
         page.wait_for_selector("#part-tables .receipts")

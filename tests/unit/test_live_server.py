@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from tidegate.errors import ConfigError
+from tidegate.ops.activity import OpenRun, open_runs
+from tidegate.state.lock import Holder
 from tidegate.ui.server import MOST_READERS, LiveServer
 from tidegate.ui.watch import Watch
 from unit.test_html_report import HOSTILE, Parsed, facts, run, step, table, value
@@ -142,6 +144,50 @@ def test_head_has_no_body(server):
 def test_facts_are_there_for_programs(server):
     told = json.loads(ask(server, "/facts.json").text)
     assert next(each["name"] for each in told["tables"]) == "trades"
+
+
+ALERT = {"severity": "critical", "condition": "no_load", "table": "trades", "text": "no load since Monday",
+         "remedy": "Look at `tidegate history`.", "since": "2026-11-15T21:50:11+00:00"}  # fmt: skip
+KEPT = {"customer_filter": "ACME", "in_table": 2, "without_archive": 1, "archives": 3, "rows": 900,
+        "bytes": 2_000_000, "ratio": 4.2, "oldest": "2026-11-01T06:00:00+00:00",
+        "newest": "2026-11-15T06:00:00+00:00", "sizes": [600_000, 700_000, 700_000]}  # fmt: skip
+
+
+def test_parts_show_what_monitoring_and_snapshots_say(watch):
+    assert (watch.shown.parts["alerts"], watch.shown.parts["snapshots"]) == ("", ""), "parts without content are hidden"
+    watch._show(raw=facts([table("trades", [])], alerts=[ALERT], snapshots=[KEPT]))
+    alerts, kept = (Parsed(watch.shown.parts[name]).text for name in ("alerts", "snapshots"))
+    assert "critical" in alerts
+    assert "trades no load since Monday Look at tidegate history . no_load since 2026-11-15 21:50:11" in alerts
+    assert "ACME 2, 1 not archived 3 900 2.0 MB 4.20 to 1" in kept
+    assert "<polyline" in watch.shown.parts["snapshots"]
+
+
+def test_parts_show_watermarks_and_the_next_run(watch):
+    fresh = {"loaded_to": "2026-11-14", "source_has": "2026-11-15", "late": 7, "held_by": ["ann since 05:58"]}
+    shown = table("orders", [], freshness=fresh, next=[f"extract {day}" for day in range(30)])
+    watch._show(raw=facts([shown, table("trades", [])]))
+    text = Parsed(watch.shown.parts["freshness"]).text
+    assert "orders 2026-11-14 2026-11-15 → behind" in text
+    assert "7 open: ann since 05:58" in text
+    steps = Parsed(watch.shown.parts["next"]).text
+    assert "30 steps for 1 table." in steps
+    assert "extract 19 and 10 more steps" in steps
+
+
+def test_a_run_of_another_machine_is_told_as_not_ended(watch):
+    away = {"run": "r-9", "holder": "r-9 (etl on far)", "since": "2026-11-15T21:50:11+00:00", "tables": list("abcdefg")}
+    watch._show(open_runs=[away])
+    text = Parsed(watch.shown.parts["now"]).text
+    assert "not ended" in text
+    assert "a, b, c, d, e and 2 more" in text
+
+
+def test_only_runs_without_a_report_are_open():
+    held = [Holder("a", "r-3", "ann", "06:00"), Holder("b", "r-3", "ann", "05:59"), Holder("c", "r-2", "bob", "05:00"),
+            Holder("d", "r-0", "eve", "01:00")]  # fmt: skip
+    assert open_runs(held, ["r-2", "r-1"]) == (OpenRun("r-3", "ann", "05:59", ("a", "b")),)
+    assert [run.run for run in open_runs(held, [])] == ["r-0", "r-2", "r-3"]
 
 
 def tags_of(events: http.client.HTTPResponse) -> dict[str, str]:

@@ -26,7 +26,7 @@ from tidegate.reports._verdict import figures, headline, verdict, verdict_status
 from tidegate.reports._words import NONE, duration, moment, number, plural
 from tidegate.reports.html import ICON, asset, foot, top_bar
 
-FRESHNESS = ("table", "loaded up to", "source has", "last loaded", "proven", "late rows", "waits for")
+FRESHNESS = ("table", "loaded up to", "source has", "last loaded", "last verified", "late rows", "waits for")
 STEPS_OF_A_TABLE = 20
 STEPS_OF_A_RUN = 8
 TITLES = {
