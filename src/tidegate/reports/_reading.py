@@ -99,6 +99,10 @@ class Step:
     why: str
     outcome: str
     error: str
+    bytes: int | None = None
+    cpu_seconds: float | None = None
+    memory: int | None = None
+    """None, and 0, in steps that the driver did, and in reports of earlier versions."""
 
 
 @dataclass(frozen=True)
@@ -301,6 +305,9 @@ def _step(raw: Raw) -> Step:
         why=_text(raw, "why"),
         outcome=_text(raw, "outcome"),
         error=_text(raw, "error"),
+        bytes=_whole(raw, "bytes"),
+        cpu_seconds=_amount(raw, "cpu_seconds"),
+        memory=_whole(raw, "memory"),
     )
 
 

@@ -23,7 +23,7 @@ PHASES = {
     "verify": "k5",
 }
 OTHER_PHASE, REST = "k6", "k0"
-COLUMNS = ("table", "step", "value", "rows", "time", "rows/s", "outcome", "why")
+COLUMNS = ("table", "step", "value", "rows", "bytes", "time", "processor", "memory", "rows/s", "outcome", "why")
 
 SHORTEST = 1.0  # the length of the shortest bar, of 100
 RUNS = 40  # how many runs are drawn
@@ -135,7 +135,14 @@ def _left_out(steps: Sequence[Step], shown: Sequence[Step]) -> Html | None:
 
 def _step(step: Step) -> Html:
     """Return one row, and a second one for the error, whose three sentences need the width."""
-    measured = (number(step.rows), duration(step.seconds), per_second(step.rows, step.seconds))
+    measured = (
+        number(step.rows),
+        size(step.bytes) if step.bytes else NONE,
+        duration(step.seconds),
+        duration(step.cpu_seconds) if step.memory else NONE,
+        size(step.memory) if step.memory else NONE,
+        per_second(step.rows, step.seconds),
+    )
     cells = (
         tag("bdi", step.step),
         tag("bdi", step.value or NONE),
