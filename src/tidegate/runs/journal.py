@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ _STEPS = 30
 """How many of the newest steps the file has."""
 
 
+@cache
 def journals_of(target: str, lake: str) -> Path:
     """Return the folder of all runs of a project, which may not exist. A project is known by its target and lake."""
     key = hashlib.sha256(f"{target}\n{lake}".encode()).hexdigest()[:16]
