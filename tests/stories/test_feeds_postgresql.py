@@ -184,6 +184,25 @@ def test_lost_position_is_announced_and_resynced(copied: Copied, mode: str):
     assert not synced.plan().does_something
 
 
+@pytest.mark.thorough
+def test_first_load_that_failed_is_read_anew(copied: Copied):
+    """The slot goes on without a table that was extracted and never loaded: nothing of it is lost."""
+    synced = copied.tidegate(table())
+    synced.create_feed()
+    copied.in_source("INSERT INTO items VALUES (1)")
+    copied.in_target(
+        "CREATE TABLE items (id int PRIMARY KEY CHECK (id > 1), name text, price numeric(12,2), note text)"
+    )
+    assert synced.run(check=False).failures
+    copied.in_source(
+        "INSERT INTO items VALUES (2);\n"
+        "SELECT pg_replication_slot_advance(slot_name, pg_current_wal_lsn()) FROM pg_replication_slots"
+    )
+    copied.in_target("DROP TABLE items")
+    synced.run()
+    copied.assert_equal(ALL)
+
+
 def test_replaced_table_is_noticed(copied: Copied):
     """A table of the same name is another table: its changes do not follow on those of the old one."""
     synced = copied.tidegate(table())

@@ -225,7 +225,8 @@ class FeedChange(Change):
             return RELOAD
         if position is None or last is None:
             return "missing in the lake" if state.in_ledger else "new in the source"
-        if request.resync and feed.lost:
+        # Of a table that was never loaded nothing is lost: it is read anew.
+        if feed.lost and (request.resync or not state.in_ledger):
             return f"resync: {feed.lost}"
         if feed.lost:
             raise FeedLost(
