@@ -122,7 +122,7 @@ def test_lost_position_is_announced_and_resync_repairs(new: Any, logging_mariadb
     copied.in_source("DELETE FROM items WHERE id = 5")
     copied.in_source("RESET MASTER")
     copied.in_source("UPDATE items SET name = 'since' WHERE id = 6")
-    with pytest.raises(RunFailed, match="--resync"):
+    with pytest.raises(RunFailed, match="cannot be read from the feed"):
         synced.run()
     synced.run(resync=True)
     copied.assert_equal(ALL)

@@ -100,6 +100,11 @@ class Frames(DatabaseFrames):
 
     # Events
 
+    @staticmethod
+    def event_rows(given: Any, after: Any = None) -> Any:
+        """Return events as rows: of a reader, a function, a file of JSON lines, a frame or an iterable."""
+        return events.event_rows(given, after)
+
     def keep_events(self, table: str, given: Any) -> int:
         """Keep events of a table in CDC_EVENTS, each once; return how many are new there."""
         return events.archive(self, table, events.events_of(given))

@@ -18,7 +18,8 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tidegate.errors import ConfigError, ValueProblem
 from tidegate.frames.carried import UNTOUCHED, is_spark, to_arrow
@@ -60,6 +61,36 @@ class Event:
     before: Mapping[str, Any] | None = None
     key: Any = None
     """The value of a key of one column, where the event names it without its column."""
+
+
+class EventReader(Protocol):
+    """A source of events behind an API: an adapter for a service implements this one method."""
+
+    def read(self, after: str | None) -> Iterable[Mapping[str, Any]]:
+        """Return the events after a position in the order of their positions; all of them for None."""
+
+
+def event_rows(given: Any, after: Any = None) -> Any:
+    """Return events as rows: of an `EventReader` or a function, which are asked for those after a position, or of a
+    file of JSON lines. A frame or an iterable is returned as it is."""
+    position = None if after is None else str(after)
+    if hasattr(given, "read") and not hasattr(given, "columns"):
+        return list(given.read(position))
+    if callable(given):
+        return list(given(position))
+    if isinstance(given, Path):
+        with given.open(encoding="utf-8") as lines:
+            return [_of_line(line, number, given) for number, line in enumerate(lines, 1) if line.strip()]
+    return given if hasattr(given, "columns") else list(given)
+
+
+def _of_line(line: str, number: int, path: Path) -> Any:
+    try:
+        return json.loads(line, parse_float=str)  # no digit is lost
+    except ValueError:
+        raise ValueProblem(
+            f"Line {number} of {path} is not JSON.", UNTOUCHED, "Write one event per line, as a JSON object."
+        ) from None
 
 
 def events_of(given: Any) -> list[Event]:

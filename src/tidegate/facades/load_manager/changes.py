@@ -61,8 +61,7 @@ class ChangeCapture:
         settings = {**self._frames.stream(PIPELINE, table).settings(), **given}
         handed_in = settings.get("events", self._handed_in.get(table))
         if handed_in is not None:
-            rows = handed_in(after) if callable(handed_in) else handed_in
-            self._frames.keep_events(table, list(rows) if not hasattr(rows, "columns") else rows)
+            self._frames.keep_events(table, self._frames.event_rows(handed_in, after))
         if settings.get("event_table"):
             return self._of_event_table(settings, after)
         if settings["cdc_type"] == "log_based":
@@ -81,7 +80,7 @@ class ChangeCapture:
         return found.withColumnsRenamed({name: new for name, new in renamed.items() if name != new})
 
     def apply(self, target: str, given: Any, primary_key: str | Sequence[str] | None) -> Any:
-        rows = given if hasattr(given, "columns") else list(given)
+        rows = self._frames.event_rows(given)
         keys, like = self._key_for(target, rows, primary_key)
         return self._frames.apply_events(target, rows, keys, like)
 
