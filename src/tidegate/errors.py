@@ -9,7 +9,8 @@ TidegateError
 │   ├── Unreachable        no connection: wrong host, wrong password, server down
 │   ├── MissingObject      a table or a column does not exist, or the login may not see it
 │   ├── DuplicateKey       the table already has a row with this key
-│   └── FeedLost           the log of a change feed no longer reaches back to what was loaded
+│   ├── FeedLost           the log of a change feed no longer reaches back to what was loaded
+│   └── BrokenReference    a foreign key: a row would refer to a row that is not there
 ├── Locked                 another run has the lock of the table                     exit 1
 ├── LakeError              a file or folder of the lake cannot be used               exit 1
 ├── SparkUnavailable       Java or Spark cannot be started                           exit 1
@@ -79,6 +80,10 @@ class DuplicateKey(DatabaseError):
 
 class FeedLost(DatabaseError):
     """A change feed cannot be read on from where the table stands: its log has a hole. The table is read as a whole."""
+
+
+class BrokenReference(DatabaseError):
+    """A row would refer to a row that is not there. The transaction was rolled back."""
 
 
 class Locked(TidegateError):

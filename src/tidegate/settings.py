@@ -241,6 +241,10 @@ class TableSettings(Settings):
     """What happens to rows that somebody changed or added in the target: `report`, `restore` or `keep`."""
     retain: Retain = Retain()
     """How many values target and lake keep. All, when it is left out."""
+    triggers: Literal["fire", "bypass", "refuse"] = "fire"
+    """What happens to triggers of the target while rows are loaded. They `fire`, and a load whose rows they change is
+    refused by its proof. Or they do not (`bypass`), where the database and the login allow it. Or a table that has some
+    is not loaded (`refuse`)."""
     max_apply_rows: Count | None = None
     """How many rows one transaction may bring to the target. A plan that needs more is refused."""
     where: Text | None = None

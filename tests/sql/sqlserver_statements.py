@@ -175,7 +175,11 @@ SQLSERVER: dict[str, Statement] = {
     ),
     "session_take_no_turns": Statement(
         lambda session: in_transaction(session, lambda: session.wait_for_other_loads(TableName("dbo", "t"))),
-        answers={"d.snapshot_isolation_state": [(1, 1, 2, 3, -220)]},
+        answers={"d.snapshot_isolation_state": [(1, 1, 2, 3, -220)], "FROM sys.indexes": [(1,)]},
+    ),
+    "session_take_turns_without_index": Statement(
+        lambda session: in_transaction(session, lambda: session.wait_for_other_loads(TableName("dbo", "t"))),
+        answers={"d.snapshot_isolation_state": [(1, 1, 2, 3, -220)], "FROM sys.indexes": [(0,)]},
     ),
     "stage_of_documents": Statement(
         lambda session: session.execute(

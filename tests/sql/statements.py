@@ -18,6 +18,7 @@ from tidegate.interfaces.splits import Divisible
 from tidegate.loads._soft_deletes import is_gone
 from tidegate.model.columns import Column, TableSchema
 from tidegate.model.cursors import Cursor
+from tidegate.model.foreign_keys import ForeignKey
 from tidegate.model.names import MappedTable, TableName
 from tidegate.model.records import Gap, LoadMetrics, Watermark
 from tidegate.model.scope import Scope
@@ -27,6 +28,7 @@ from tidegate.model.types import Type
 from tidegate.model.values import Value, ValueKind
 from tidegate.ops.queries import get_incremental_query
 from tidegate.sql import contents, cursors, partitions, staged, watermarks
+from tidegate.sql.foreign_keys import count_orphans
 from tidegate.sql.text import Name, Sql, raw, sql
 from tidegate.state import lock, own_tables
 from tidegate.state.ledger import Ledger
@@ -47,6 +49,13 @@ class Statement:
     server: str = ""
     raises: type[TidegateError] | None = None
     opened: Mapping[str, Any] = field(default_factory=dict)
+
+
+def joint_load(session: Session) -> None:
+    """Load two tables in one transaction, the first without its triggers."""
+    bypassed = [ODD] if session.database.can_bypass_triggers else []
+    with session.one_transaction([ODD, ANOTHER], bypassed), session.transaction():
+        session.execute(contents.delete_rows(ODD))
 
 
 def mapped_table(session: Session) -> None:
@@ -72,6 +81,7 @@ def column(name: str, logical_type: Type, *, nullable: bool = True) -> Column:
 
 ODD = TableName("sales", 'odd "orders" `of` [x] {y} 100%')
 ANOTHER = TableName("sales", "daily")
+TO_ANOTHER = ForeignKey("fk", ODD, ("cobid", "code"), ANOTHER, ("id", "code"))
 COBID = column("cobid", Type("int32"), nullable=False)
 NOTE = column('it\'s a "note"', Type("string", 20))
 CODE = column("code", Type("string", 20), nullable=False)
@@ -401,6 +411,10 @@ SHARED: dict[str, Statement] = {
     "partition_values_with_keys": Statement(values_in_the_way),
     # A whole table, and rows of it by their keys
     "table_count": Statement(lambda session: session.query(contents.count_rows(ODD))),
+    "catalog_not_listed": Statement(lambda session: session.not_listed()),
+    "catalog_unknown_types": Statement(lambda session: session.unknown_types(["public.mood", "it's.odd[]"])),
+    "table_foreign_keys": Statement(lambda session: session.foreign_keys([ODD, ANOTHER])),
+    "table_orphans": Statement(lambda session: session.query(count_orphans(TO_ANOTHER))),
     "table_mapped": Statement(lambda session: mapped_table(session)),
     "table_has_rows": Statement(lambda session: session.query(contents.has_rows(ODD))),
     "table_checksum": Statement(lambda session: session.query(contents.checksum(ODD, [COBID, NOTE]))),
@@ -521,6 +535,29 @@ SHARED: dict[str, Statement] = {
 }
 
 POSTGRESQL: dict[str, Statement] = {
+    "joint_load": Statement(
+        joint_load,
+        answers={
+            "SELECT CAST(o.conname": [
+                (
+                    "fk",
+                    ODD.schema,
+                    ODD.name,
+                    ANOTHER.schema,
+                    ANOTHER.name,
+                    False,
+                    True,
+                    "c",
+                    "a",
+                    True,
+                    1,
+                    "cobid",
+                    "id",
+                )
+            ],
+            "SELECT CAST(t.tgname": [("audit", "A")],
+        },
+    ),
     "session_use_snapshot": Statement(lambda session: session.use_snapshot("00000003-1")),
     "advance_counters": Statement(
         lambda session: session.advance_counters(ODD),
@@ -559,6 +596,15 @@ TIMES = (
 )
 
 MYSQL: dict[str, Statement] = {
+    "joint_load": Statement(
+        joint_load,
+        answers={
+            "SELECT k.CONSTRAINT_NAME": [
+                ("fk", ODD.schema, ODD.name, ANOTHER.schema, ANOTHER.name, "CASCADE", "RESTRICT", "cobid", "id")
+            ],
+            "SELECT count(*)": [(0,)],
+        },
+    ),
     "open_transactions_monitor": Statement(
         lambda session: session.open_transactions(ODD), answers={"SHOW ENGINE": [("InnoDB", "", "no transactions")]}
     ),

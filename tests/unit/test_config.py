@@ -434,8 +434,9 @@ def test_former_name_elsewhere_is_an_unknown_key(refused):
         # targets that must not be written
         (
             target("host=PROD.example.com dbname=sales user=x"),
-            "2: `target` is the same database as `source`: postgresql://x@PROD.example.com:5432/sales.",
-            "Name another target.",
+            "4: `tables` would load daily into a source; `target` is the same database as `source`: "
+            "postgresql://x@PROD.example.com:5432/sales.",
+            "Name another target, or load into another schema",
         ),
         (top("protected: ['UAT.*']"), "2: `target` is protected by the pattern `UAT.*`: postgresql", "Name"),
         (top("protected: [sales]"), "2: `target` is protected by the pattern `sales`", ""),

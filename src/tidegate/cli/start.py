@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import click
 
 from tidegate.cli.options import command_options
-from tidegate.errors import ConfigError
 
 if TYPE_CHECKING:
     from tidegate.cli.output import Output
@@ -33,18 +32,21 @@ def init(
 ) -> int:
     """Read the catalog of the source and propose a configuration, with a reason for each choice.
 
+    A file that exists keeps all that is in it, and gets the tables that it does not have.
+
     Example: tidegate init --source '${PROD_URL}' --target '${UAT_URL}'
     """
     from tidegate.api import propose_file
 
-    if path.exists() and not force:
-        raise ConfigError(
-            f"{path} exists already.",
-            "It was not changed.",
-            "Use `--force` to overwrite it, or `-o` for another name.",
-        )
-    proposed = propose_file(source, target, lake, patterns)
-    path.write_text(proposed.text, encoding="utf-8")
+    existing = path.read_text(encoding="utf-8") if path.exists() and not force else None
+    proposed = propose_file(source, target, lake, patterns, existing)
+    if proposed.text != existing:
+        path.write_text(proposed.text, encoding="utf-8")
+    if existing is not None:
+        text = f"{path}: {proposed.tables} tables added; what was written before is as it was"
+        facts = {"file": str(path), "tables": proposed.tables, "others": 0, "notes": list(proposed.notes)}
+        output.facts(facts, "\n".join([text, *proposed.notes]))
+        return 0
     others = "; comments give the reason for each of the others" if proposed.others else ""
     lines = [
         f"{path}: {proposed.tables} of {proposed.tables + proposed.others} tables proposed{others}",

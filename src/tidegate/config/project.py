@@ -191,9 +191,6 @@ class Project(Settings):
     @field_validator("target")
     @classmethod
     def _safe_to_write(cls, target: Connection, seen: ValidationInfo) -> Connection:
-        source = seen.data.get("source")
-        if source and target.same_database_as(source):
-            raise wrong(f"is the same database as `source`: {target.display}", "Name another target.")
         hosts = {*target.hosts, *map(canonical_host, target.hosts)}
         names = [*hosts, target.database, *(f"{host}/{target.database}" for host in hosts)]
         for pattern in seen.data.get("protected", ()):
@@ -219,6 +216,10 @@ class Project(Settings):
         problem = two_writers(tables)
         if problem:
             raise wrong(problem)
+        source, target = seen.data.get("source"), seen.data.get("target")
+        own = own_targets(tables, source, target) if source and target else ""
+        if own:
+            raise wrong(own, "Name another target, or load into another schema: `schema_map`, `target_table`.")
         return tables
 
 
@@ -227,6 +228,21 @@ def _fingerprint(table: ConfiguredTable) -> str:
     settings = {name: getattr(table, name) for name, field in fields if getattr(table, name) != field.default}
     text = json.dumps(settings, sort_keys=True, default=repr)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def own_targets(tables: Mapping[str, ConfiguredTable], source: Connection, target: Connection) -> str:
+    """Return what is wrong where a table would be loaded into itself; empty where none would. Two schemas of one
+    database may be source and target."""
+    if not target.same_database_as(source):
+        return ""
+    default = plugins.database(target).default_schema
+    # A name finds a table that differs in case alone.
+    names = {str(table.source_table.within(default)).lower() for table in tables.values()}
+    own = [key for key, table in tables.items() if str(table.target_table.within(default)).lower() in names]
+    shown = ", ".join(own[:3])
+    return (
+        f"would load {shown} into a source; `target` is the same database as `source`: {target.display}" if own else ""
+    )
 
 
 def two_writers(tables: Mapping[str, ConfiguredTable]) -> str:

@@ -13,6 +13,7 @@ from tidegate.interfaces.splits import Divisible
 from tidegate.model.columns import Column, TableSchema
 from tidegate.model.connection import Connection
 from tidegate.model.description import Section, describe_schema
+from tidegate.model.foreign_keys import ForeignKey
 from tidegate.model.names import TableName, staged_name
 from tidegate.model.types import Type, type_fit
 from tidegate.model.values import ValueKind
@@ -304,6 +305,18 @@ class Database(ABC):
     def drop_stage(self, stage: TableName) -> Sql:
         """Return the DDL that drops a staging table."""
 
+    # Foreign keys and triggers
+
+    can_bypass_triggers: ClassVar[bool] = False
+    """`Session.one_transaction` can leave triggers out."""
+    checks_rows_alone: ClassVar[bool] = False
+    """A foreign key is checked for each row by itself: also a table that refers to itself needs its rows in order."""
+
+    def deferral(self, keys: Sequence[ForeignKey]) -> tuple[str, str]:
+        """Return how `Session.one_transaction` checks these keys at its end, in words for the plan; and why it cannot,
+        with what to do. One of the two is empty."""
+        return "", f"{self.label} checks every statement; disable the keys before the run, and check them after it"
+
     # Snapshots
 
     def snapshot_archive(self) -> ArchiveSql:
@@ -429,6 +442,14 @@ class Session(ABC):
         """Return all that the catalog knows about a table, for people to read."""
         return describe_schema(schema)
 
+    def unknown_types(self, types: Sequence[str]) -> set[str]:
+        """Return those of these types, as columns of this kind of database name them, that do not exist here."""
+        return set()
+
+    def not_listed(self) -> dict[TableName, str]:
+        """Return what could be a source but is not among `tables`, with the reason: a view, no right to read it."""
+        return {}
+
     def existing_tables(self, names: Sequence[TableName]) -> set[TableName]:
         """Return those of `names` that `table_schemas` would find."""
         return set(self.table_schemas(names))
@@ -473,6 +494,20 @@ class Session(ABC):
 
         Does nothing where the server raises its counters with every value that is given (MySQL, SQL Server)."""
         return ()
+
+    # Foreign keys and triggers
+
+    def foreign_keys(self, tables: Sequence[TableName]) -> list[ForeignKey]:
+        """Return the foreign keys from and to these tables. None where the database has none."""
+        return []
+
+    def one_transaction(
+        self, tables: Sequence[TableName], without_triggers: Sequence[TableName]
+    ) -> AbstractContextManager[None]:
+        """Run every transaction of the block as one. At its end the foreign keys of `tables` are checked, no earlier.
+
+        Triggers of `without_triggers` do not fire. Needs a `deferral` of the keys, and `can_bypass_triggers`."""
+        raise Unsupported(f"{self.database.label} cannot load several tables in one transaction.")
 
     # Rows
 

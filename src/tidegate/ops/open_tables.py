@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tidegate.config.open_tables import OpenTables
-from tidegate.config.project import two_writers
+from tidegate.config.project import own_targets, two_writers
 from tidegate.config.tables import ConfiguredTable
 from tidegate.errors import ConfigError, MissingObject
 from tidegate.interfaces.database import Session
@@ -52,7 +52,7 @@ def complete(pipeline: Pipeline) -> Pipeline:
         fresh = _decide(pipeline, open_tables, source, [key for key in keys if key not in decided])
     built = {key: open_tables.build(key, (decided | fresh)[key]) for key in keys}
     tables = _in_written_order(pipeline.project.tables, built, open_tables)
-    problem = two_writers(tables)
+    problem = two_writers(tables) or own_targets(tables, pipeline.source.connection, pipeline.target.connection)
     if problem:
         raise ConfigError(f"`tables` {problem}.", "Nothing was read or written.", "Correct a `target_table`.")
     if not tables:

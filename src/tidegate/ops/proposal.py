@@ -7,7 +7,7 @@ Names of the source may contain anything: quotes, colons, line breaks. They ente
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
@@ -28,7 +28,7 @@ _ORDER = ("partition", "scd2", "static", "incremental")
 
 def propose(database: Database, session: Session, patterns: Sequence[str] = ()) -> list[Proposal]:
     """Return a proposal for every table that the login may see and that matches a pattern (all, without patterns)."""
-    names = [name for name in session.tables() if _matches(name, patterns)]
+    names = [name for name in session.tables() if is_chosen(name, patterns)]
     proposals = propose_tables(database, session, names)
     return [_require_clear_name(proposals[name], database.default_schema) for name in names if name in proposals]
 
@@ -41,7 +41,17 @@ def propose_tables(database: Database, session: Session, names: Sequence[TableNa
         name: check_business_key(detect(schema, database.value_kind), schema, session)
         for name, schema in schemas.items()
     }
-    return {name: _runnable(proposal, schemas[name], database) for name, proposal in proposals.items()}
+    runnable = {name: _runnable(proposal, schemas[name], database) for name, proposal in proposals.items()}
+    return {name: _readable(proposal, schemas[name]) for name, proposal in runnable.items()}
+
+
+def _readable(proposal: Proposal, schema: TableSchema) -> Proposal:
+    """Return the proposal without the columns that this login may not read."""
+    hidden = {column.name: False for column in schema.columns if column.unreadable}
+    if not hidden or len(hidden) == len(schema.columns):
+        return proposal
+    why = [f"risk: {column.name} is not copied: {column.unreadable}" for column in schema.columns if column.unreadable]
+    return replace(proposal, settings=(*proposal.settings, Setting("columns", hidden, tuple(why))))
 
 
 def _runnable(proposal: Proposal, schema: TableSchema, database: Database) -> Proposal:
@@ -55,7 +65,8 @@ def _runnable(proposal: Proposal, schema: TableSchema, database: Database) -> Pr
     return replace(whole, reasons=(*whole.reasons, "no key with a time of the last change was recognised"))
 
 
-def _matches(name: TableName, patterns: Sequence[str]) -> bool:
+def is_chosen(name: TableName, patterns: Sequence[str]) -> bool:
+    """Return whether a table matches one of the patterns of `init`, or whether there are none."""
     spelled = (name.name.lower(), str(name).lower())
     return not patterns or any(fnmatchcase(text, pattern.lower()) for text in spelled for pattern in patterns)
 
@@ -71,7 +82,50 @@ def _require_clear_name(proposal: Proposal, default_schema: str) -> Proposal:
     return proposal
 
 
-def as_yaml(proposals: Sequence[Proposal], source: str, target: str, lake: str, default_schema: str) -> str:
+def with_target_names(proposals: Sequence[Proposal], default_schema: str) -> list[Proposal]:
+    """Return the proposals with a name in a target that has no schemas, for tables outside of the default one."""
+    why = ("the target has no schemas: the name has that of the source",)
+    return [
+        proposal
+        if proposal.table.schema == default_schema or not proposal.kind
+        else replace(proposal, settings=(*proposal.settings, _target_name(proposal.table, why)))
+        for proposal in proposals
+    ]
+
+
+def _target_name(table: TableName, why: tuple[str, ...]) -> Setting:
+    return Setting("target_table", str(TableName("", f"{table.schema}_{table.name}")), why)
+
+
+def blocks(proposals: Sequence[Proposal], default_schema: str) -> list[str]:
+    """Return the lines of `tables`, a block for each proposal with a kind."""
+    lines: list[str] = []
+    for kind in _ORDER:
+        for proposal in proposals:
+            if proposal.kind == kind:
+                lines += ["", *_table(proposal, key_of(proposal.table, default_schema))]
+    return lines
+
+
+def other_tables(others: Mapping[TableName, str], default_schema: str) -> list[str]:
+    """Return comments about what is not proposed: a view can be copied when it is named."""
+    return [
+        "  "
+        + _comment(
+            f"{_scalar(key_of(name, default_schema))}: " + ("{kind: static}  " if "view" in why else "") + f"# {why}"
+        )
+        for name, why in sorted(others.items())
+    ]
+
+
+def as_yaml(
+    proposals: Sequence[Proposal],
+    source: str,
+    target: str,
+    lake: str,
+    default_schema: str,
+    others: Mapping[TableName, str] | None = None,
+) -> str:
     """Return the proposed configuration file. `source`, `target` and `lake` keep their `${...}`."""
     lines = [
         _comment("Proposed by `tidegate init` from the catalog. Check each table, then run: tidegate plan"),
@@ -82,15 +136,14 @@ def as_yaml(proposals: Sequence[Proposal], source: str, target: str, lake: str, 
     if not any(proposal.can_run for proposal in proposals):
         lines.append("  # No table here can run yet. An example of one that can:")
         lines.append("  # daily_transactions: {kind: partition, partition_column: COBID}")
-    for kind in _ORDER:
-        for proposal in proposals:
-            if proposal.kind == kind:
-                lines += ["", *_table(proposal, key_of(proposal.table, default_schema))]
-    lines.append("")
+    lines += [*blocks(proposals, default_schema), ""]
     for proposal in proposals:
         if not proposal.kind:
             reasons = "; ".join(proposal.reasons)
             lines.append("  " + _comment(f"{key_of(proposal.table, default_schema)}: not proposed; {reasons}"))
+    if others:
+        lines += ["", "  " + _comment("Not proposed. A view is copied like a table when it is named:")]
+        lines += other_tables(others, default_schema)
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -110,9 +163,11 @@ def _settings(proposal: Proposal) -> Iterable[str]:
             yield f"{setting.name}: {_value(setting.value)}"
 
 
-def _value(value: str | int | tuple[str, ...]) -> str:
+def _value(value: str | int | tuple[str, ...] | Mapping[str, bool]) -> str:
     """Return a value as YAML. `${` in a name is escaped, because it is not a variable."""
     match value:
+        case Mapping():
+            return "{" + ", ".join(f"{_value(name)}: {str(flag).lower()}" for name, flag in value.items()) + "}"
         case int():
             return str(value)
         case str():

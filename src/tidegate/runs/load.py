@@ -12,11 +12,20 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from tidegate.errors import DuplicateKey, NotNative, OutcomeUnknown, Transient, Unsupported, ValueProblem
+from tidegate.errors import (
+    BrokenReference,
+    DuplicateKey,
+    NotNative,
+    OutcomeUnknown,
+    Transient,
+    Unsupported,
+    ValueProblem,
+)
 from tidegate.hashing.receipts import read_receipt
 from tidegate.interfaces.database import Database, ReadRequest, Session
 from tidegate.interfaces.load import Incoming, Load, Loaded, LoadTask
 from tidegate.interfaces.worker import Progress, Worker
+from tidegate.model.names import TableName
 from tidegate.model.plan import EXCHANGED, Remove
 from tidegate.model.plan import Load as LoadStep
 from tidegate.model.receipt import Receipt
@@ -74,30 +83,50 @@ class LoadSplit:
     windows: Sequence[LoadableWindow]
     boundary: Boundary = field(default_factory=Boundary)
     max_rows: int | None = None
+    without_triggers: tuple[TableName, ...] = ()
+    """The target, where its triggers must not fire."""
 
     def run(self, worker: Worker) -> LoadResult:
         with worker.sessions.session(self.database, "load") as session:
-            incoming = [window.incoming(session, self.boundary, worker.progress) for window in self.windows]
+            incoming = self.incoming(session, worker)
             tasks = [each.task for each in incoming]
-            self._require_few(tasks)
             try:
-                loaded = self._apply(session, incoming)
+                if self.without_triggers:
+                    with session.one_transaction((), self.without_triggers):
+                        loaded = self.apply(session, incoming)
+                else:
+                    loaded = self.apply(session, incoming)
                 self.boundary("task committed")
             except OutcomeUnknown:
                 # Raises Transient unless the ledger has each window as it was to be loaded.
-                loaded = [self._outcome_of(task) for task in tasks]
+                loaded = self.outcomes_of(tasks)
             except DuplicateKey as refusal:
                 if self.load.exchanges_rows is None:
                     raise
                 return self._refused(session, tasks, refusal)
-            except NotNative as problem:
-                raise ValueProblem(
-                    f"{tasks[0].table}: column {problem.column} of the target holds a value that the source's cannot"
-                    " have.",
-                    "The load was rolled back; the target keeps what it had.",
-                    f"Correct these rows of the target, or keep it as text: `columns: {{{problem.column}: text}}`.",
-                ) from None
         return LoadResult(tuple(loaded))
+
+    def incoming(self, session: Session, worker: Worker) -> list[Incoming]:
+        """Open the windows in the lake. Raises Unsupported for more rows than one transaction may bring."""
+        incoming = [window.incoming(session, self.boundary, worker.progress) for window in self.windows]
+        self._require_few([each.task for each in incoming])
+        return incoming
+
+    def outcomes_of(self, tasks: Sequence[LoadTask]) -> list[Loaded]:
+        """Ask the ledger after a commit without an answer. Raises Transient where it was rolled back."""
+        return [self._outcome_of(task) for task in tasks]
+
+    def apply(self, session: Session, incoming: Sequence[Incoming]) -> list[Loaded]:
+        """Load the windows. Raises ValueProblem for a value of the target that the source's column cannot have."""
+        try:
+            return self._apply(session, incoming)
+        except NotNative as problem:
+            raise ValueProblem(
+                f"{incoming[0].task.table}: column {problem.column} of the target holds a value that the source's"
+                " cannot have.",
+                "The load was rolled back; the target keeps what it had.",
+                f"Correct these rows of the target, or keep it as text: `columns: {{{problem.column}: text}}`.",
+            ) from None
 
     def _apply(self, session: Session, incoming: Sequence[Incoming]) -> list[Loaded]:
         receipt_of = partial(_receipt_or_other, session)
@@ -168,6 +197,30 @@ class LoadSplit:
             )
 
 
+@dataclass(frozen=True)
+class JointSplit:
+    """Loads windows of several tables in one transaction, at whose end the foreign keys between them are checked."""
+
+    splits: tuple[LoadSplit, ...]
+
+    def run(self, worker: Worker) -> tuple[LoadResult, ...]:
+        first = self.splits[0]
+        tables = [split.windows[0].task.request.table for split in self.splits]
+        bypassed = [table for split in self.splits for table in split.without_triggers]
+        with worker.sessions.session(first.database, "load") as session:
+            incoming = [split.incoming(session, worker) for split in self.splits]
+            try:
+                with session.one_transaction(tables, bypassed):
+                    loaded = [split.apply(session, each) for split, each in zip(self.splits, incoming, strict=True)]
+                first.boundary("task committed")
+            except OutcomeUnknown:
+                loaded = [
+                    split.outcomes_of([window.task for window in each])
+                    for split, each in zip(self.splits, incoming, strict=True)
+                ]
+        return tuple(LoadResult(tuple(each)) for each in loaded)
+
+
 def _receipt_or_other(session: Session, request: ReadRequest) -> Receipt:
     """Return the receipt; rows that cannot be read as the entry was read are not what the entry holds."""
     try:
@@ -187,6 +240,17 @@ class LoadSteps:
     steps: tuple[LoadStep, ...]
 
 
+@dataclass(frozen=True)
+class JointSteps:
+    """Steps of several tables that one split does, in one transaction."""
+
+    parts: tuple[LoadSteps, ...]
+
+    @property
+    def planned(self) -> PlannedTable:
+        return self.parts[0].planned
+
+
 def load(
     run: Run, planned: Sequence[PlannedTable], entries: Entries, not_extracted: set[tuple[str, Value]]
 ) -> Exchanges:
@@ -201,10 +265,27 @@ def load(
         )
     ]
     exchanges: dict[str, frozenset[Value]] = {}
-    for group in in_order(steps, _priority):
-        jobs = [_job(run, about, entries) for about in group if not _waits(run, about.planned)]
-        exchanges = {**exchanges, **_run_loads(run, jobs, exchanges, {})}
+    refused: list[LoadSteps] = []
+    for group in in_order(_in_cycles(steps), _priority):
+        ready = [about for about in group if not _waits(run, about.planned, refused)]
+        jobs = [_job(run, about, entries) for about in ready if isinstance(about, LoadSteps)]
+        exchanges = {**exchanges, **_run_loads(run, jobs, exchanges, {}, refused)}
+        for about in ready:
+            if isinstance(about, JointSteps):
+                _run_jointly(run, about, entries, refused)
+    if refused:
+        _run_jointly(run, JointSteps(tuple(refused)), entries, None)
     return exchanges
+
+
+def _in_cycles(steps: Sequence[LoadSteps]) -> list[LoadSteps | JointSteps]:
+    """Return the steps, those of tables whose foreign keys form a cycle as one: together they are in order."""
+    cycles: dict[frozenset[str], list[LoadSteps]] = {}
+    for about in steps:
+        if about.planned.loads_with:
+            cycles.setdefault(about.planned.loads_with, []).append(about)
+    joint = [JointSteps(tuple(each)) for each in cycles.values()]
+    return [*(about for about in steps if not about.planned.loads_with), *joint]
 
 
 def load_together(
@@ -225,22 +306,27 @@ def load_together(
     return _run_loads(run, [_job(run, about, entries) for about in extracted], {}, asked)
 
 
-def _priority(about: LoadSteps, number: int) -> tuple[int, int]:
+def _priority(about: LoadSteps | JointSteps, number: int) -> tuple[int, int]:
+    if isinstance(about, JointSteps):
+        return about.planned.table.load_priority, 0
     table, steps = about.planned.table, about.planned.steps(LoadStep)
     is_serial = table.change.serial_loads or table.load.is_serial(steps, about.planned.state)
     return table.load_priority, number if is_serial else 0
 
 
-def _waits(run: Run, planned: PlannedTable) -> bool:
+def _waits(run: Run, planned: PlannedTable, refused: list[LoadSteps]) -> bool:
     """Where windows follow on one another, none is loaded after one that failed: it would look as if all were there."""
-    return planned.table.change.serial_loads and run.has_failed(planned.key, "load")
+    is_refused = any(about.planned.key == planned.key for about in refused)
+    return planned.table.change.serial_loads and (is_refused or run.has_failed(planned.key, "load"))
 
 
 def _job(run: Run, about: LoadSteps, entries: Entries) -> Job[LoadSteps]:
     planned = about.planned
     windows = tuple(_window(run, planned, step, entries) for step in about.steps)
-    limit = planned.table.found.settings.max_apply_rows
-    split = LoadSplit(run.pipeline.target, planned.table.load, windows, run.boundary, limit)
+    found = planned.table.found
+    bypassed = (found.target_name,) if found.bypasses_triggers else ()
+    limit = found.settings.max_apply_rows
+    split = LoadSplit(run.pipeline.target, planned.table.load, windows, run.boundary, limit, bypassed)
     counts = [step.rows for step in about.steps]
     return Job(about, split, None if None in counts else sum(rows or 0 for rows in counts))
 
@@ -264,10 +350,55 @@ def _window(run: Run, planned: PlannedTable, step: LoadStep, entries: Entries) -
     return WindowLoad(task, run.pipeline.lake, table.lake_table, entry.id, reads_keys, planned.key)
 
 
-def _run_loads(run: Run, jobs: list[Job[LoadSteps]], found: Exchanges, asked: Exchanges) -> Exchanges:
+def _run_jointly(run: Run, about: JointSteps, entries: Entries, refused: list[LoadSteps] | None) -> None:
+    """Load windows of several tables in one transaction: all of them, or none. What a foreign key of yet another table
+    refuses is added to `refused`."""
+    jobs = [_job(run, part, entries) for part in about.parts]
+    splits = [job.split for job in jobs if isinstance(job.split, LoadSplit)]
+    counts = [job.rows for job in jobs]
+    rows = None if None in counts else sum(count or 0 for count in counts)
+
+    def finished(job: Job[JointSteps], outcome: SplitOutcome) -> None:
+        if refused is not None and _is_out_of_order(outcome.error, run):
+            refused.extend(about.parts)
+            return
+        results = outcome.result or [LoadResult() for _ in about.parts]
+        for part, result in zip(about.parts, results, strict=True):
+            for number, step in enumerate(part.steps):
+                noted = StepOutcome(
+                    part.planned.key, "load", step.value.text, step.why, "done", seconds=outcome.seconds
+                )
+                if outcome.error is not None:
+                    noted = replace(noted, outcome="failed", error=str(outcome.error))
+                else:
+                    noted = _as_loaded(noted, result.loaded[number])
+                    run.findings += [*_kept_rows(noted, result.loaded[number]), *_warned(noted, result.loaded[number])]
+                run.note(noted)
+        run.boundary("loaded")
+
+    windows = sum(len(part.steps) for part in about.parts)
+    run.run_jobs("load", [Job(about, JointSplit(tuple(splits)), rows)], finished, windows)
+
+
+def _is_out_of_order(error: object, run: Run) -> bool:
+    """Return whether a load may succeed together with others: a row refers to one that comes later, or that leaves."""
+    return isinstance(error, BrokenReference) and not run.pipeline.target.deferral(())[1]
+
+
+def _run_loads(
+    run: Run,
+    jobs: list[Job[LoadSteps]],
+    found: Exchanges,
+    asked: Exchanges,
+    refused: list[LoadSteps] | None = None,
+) -> Exchanges:
+    """Run the loads. Those that a foreign key refuses are added to `refused` and tried again with all others."""
     exchanges = dict(found)
 
     def finished(job: Job[LoadSteps], outcome: SplitOutcome) -> None:
+        if refused is not None and _is_out_of_order(outcome.error, run):
+            refused.append(job.about)
+            return
         key, result = job.about.planned.key, outcome.result or LoadResult()
         known = asked.get(key, frozenset())
         windows = _exchanging(job.about, result) | known

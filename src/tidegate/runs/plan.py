@@ -81,7 +81,22 @@ class Planner:
 
         with ThreadPoolExecutor(max(1, min(len(tables), self.pipeline.project.max_connections))) as threads:
             results = list(threads.map(plan_table, tables))
-        return in_load_order(results, (self.pipeline.source.default_schema, self.pipeline.target.default_schema))
+        schemas_of_both = (self.pipeline.source.default_schema, self.pipeline.target.default_schema)
+        return [self._in_one_transaction(result) for result in in_load_order(results, schemas_of_both)]
+
+    def _in_one_transaction(self, result: PlannedTable | FailedTable) -> PlannedTable | FailedTable:
+        """Return a table whose foreign keys form a cycle with others with a note about how they are loaded."""
+        if not isinstance(result, PlannedTable) or not result.loads_with:
+            return result
+        with self._targets.session() as target:
+            keys = target.foreign_keys([result.table.found.target_name])
+        words, problem = self.pipeline.target.deferral(keys)
+        others = ", ".join(sorted(result.loads_with - {result.key}))
+        text = f"its foreign keys form a cycle with {others}: "
+        if problem:
+            notice = Notice(f"{text}new rows that refer to each other may be refused: {problem}", severity="warning")
+            return replace(with_notice(result, notice), loads_with=frozenset())
+        return with_notice(result, Notice(f"{text}all are loaded in one transaction, {words}"))
 
     def _source_schemas(self, tables: Sequence[ConfiguredTable]) -> dict[TableName, TableSchema]:
         schema = self.pipeline.source.default_schema
@@ -267,6 +282,10 @@ def _require_same_where(table: SyncTable, state: TableState, request: Request) -
 def _with_where(table: SyncTable, coverage: Coverage) -> Coverage:
     found = table.found
     return replace(coverage, where=found.settings.where or "", left_out=found.left_out)
+
+
+def with_notice(planned: PlannedTable, notice: Notice) -> PlannedTable:
+    return replace(planned, plan=replace(planned.plan, steps=(*planned.plan.steps, notice)))
 
 
 def _nothing_copied(coverage: Coverage, steps: Sequence[Step]) -> list[Step]:

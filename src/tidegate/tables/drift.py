@@ -119,7 +119,7 @@ def _stop_at_unreadable_columns(table: str, source: TableSchema) -> None:
         raise DriftStop(
             f"{table}: the source does not give every column as it is ({'; '.join(reasons)}).",
             "Nothing was read or written.",
-            "Grant what is missing, or read a view that leaves the column out or converts it (`source_table`).",
+            "Grant what is missing, or leave the column out: `columns: {its_name: false}`.",
         )
 
 
@@ -222,8 +222,6 @@ def _notices(target: TableSchema, source: TableSchema, index_on: Column | None) 
     strict = [one.name for one in source.columns if one.nullable and _refuses_nulls(target.exact_column(one.name))]
     if strict:
         notices.append(Notice(f"a null would be refused by the target: {', '.join(strict)}", severity="warning"))
-    if target.triggers:
-        notices.append(Notice(f"triggers fire on the target: {', '.join(target.triggers)}"))
     if index_on is not None and not target.has_index_on(index_on.name):
         notices.append(Notice(f"no index of the target starts with {index_on.name}: every load scans the table"))
     return [*notices, *map(Notice, target.target_notes)]
@@ -250,7 +248,8 @@ _TEXTS = ("string", "trimmed", "char", "enum", "json", "xml", "uuid")
 
 
 def _becomes_text(column: Column, declared: Column) -> bool:
-    return declared.logical_type.family == "string" and column.logical_type.family not in _TEXTS
+    is_known = column.logical_type.family in _TEXTS and (column.database != "" or column.type_is_chosen)
+    return declared.logical_type.family == "string" and not is_known
 
 
 def _short(declared: str) -> str:

@@ -49,6 +49,8 @@ class FoundTable:
     """The target as it is configured, for lock and ledger alike; the server may spell it otherwise."""
     generated: tuple[str, ...] = ()
     """Columns that the load generates: the source does not have them."""
+    bypasses_triggers: bool = False
+    """Triggers of the target do not fire while rows are loaded."""
     left_out: int | None = None
     """How many rows of the source `where` leaves out, where they were counted."""
     gone: Sql | None = None

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from tidegate.model.columns import TableSchema
 from tidegate.model.names import TableName
-from tidegate.model.plan import Load, Notice
+from tidegate.model.plan import Load
 from tidegate.tables.found import FoundTable
 from tidegate.tables.planned import FailedTable, PlannedTable
 
@@ -27,18 +27,28 @@ def in_load_order(
     found = {result.key: result.table.found for result in results if isinstance(result, PlannedTable)}
     references = _references(found, default_schemas)
     cycles = {key: cycle for key in references if len(cycle := _cycle(key, references)) > 1}
+    in_target = _references(found, default_schemas, ("target",))
+    joint = {key: cycle for key in in_target if len(cycle := _cycle(key, in_target)) > 1}
+    loaded = {result.key for result in results if isinstance(result, PlannedTable) and result.steps(Load)}
+    together = {key: frozenset(cycle & loaded) for key, cycle in joint.items() if key in loaded}
     given = {result.key: result.table.load_priority for result in results if isinstance(result, PlannedTable)}
     order = _priorities(given, references, cycles)
     return [
-        _placed(result, order[result.key], cycles.get(result.key)) if isinstance(result, PlannedTable) else result
+        _placed(result, order[result.key], together.get(result.key, frozenset()))
+        if isinstance(result, PlannedTable)
+        else result
         for result in results
     ]
 
 
-def _references(found: Mapping[str, FoundTable], default_schemas: tuple[str, str]) -> dict[str, set[str]]:
+def _references(
+    found: Mapping[str, FoundTable], default_schemas: tuple[str, str], sides: tuple[str, ...] = ("source", "target")
+) -> dict[str, set[str]]:
     """Return for each table the other tables of this run that its foreign keys point to, on either side."""
     references: dict[str, set[str]] = {key: set() for key in found}
     for side, default_schema in zip(("source", "target"), default_schemas, strict=True):
+        if side not in sides:
+            continue
         schemas = {key: getattr(table, side) for key, table in found.items()}
         existing = {key: schema for key, schema in schemas.items() if schema is not None}
         for key, others in _references_on_one_side(existing, default_schema):
@@ -95,10 +105,6 @@ def _priorities(
     return order
 
 
-def _placed(planned: PlannedTable, priority: int, cycle: set[str] | None) -> PlannedTable:
-    placed = replace(planned, table=replace(planned.table, load_priority=priority))
-    if cycle is None or not planned.steps(Load):
-        return placed
-    others = ", ".join(sorted(cycle - {planned.key}))
-    text = f"its foreign keys form a cycle with {others}: new rows that refer to each other may be refused"
-    return replace(placed, plan=replace(planned.plan, steps=(*planned.plan.steps, Notice(text, severity="warning"))))
+def _placed(planned: PlannedTable, priority: int, cycle: frozenset[str]) -> PlannedTable:
+    together = cycle if len(cycle) > 1 else frozenset()
+    return replace(planned, table=replace(planned.table, load_priority=priority), loads_with=together)

@@ -68,6 +68,8 @@ class PlannedTable:
     plan: TablePlan
     coverage: Coverage = field(default_factory=Coverage)
     """How much of the source the scope of the plan covers."""
+    loads_with: frozenset[str] = frozenset()
+    """Tables whose foreign keys form a cycle with this one, itself among them: one transaction loads all of them."""
     is_held: bool = False
     """Windows were restored, and nobody asked to go on."""
 

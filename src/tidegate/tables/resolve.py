@@ -12,8 +12,10 @@ from tidegate.interfaces.load import Load
 from tidegate.model.plan import Notice
 from tidegate.tables.found import UNTOUCHED, Catalogs, reconcile_schema, source_schema
 from tidegate.tables.mapping import mapped, notices
+from tidegate.tables.own_types import with_known_types
 from tidegate.tables.planned import SyncTable
 from tidegate.tables.transform import Transform
+from tidegate.tables.triggers import with_triggers
 
 
 def resolve(settings: ConfiguredTable, catalogs: Catalogs) -> SyncTable:
@@ -21,7 +23,7 @@ def resolve(settings: ConfiguredTable, catalogs: Catalogs) -> SyncTable:
     change_class, load_class = plugins.change(settings.change_name), plugins.load(settings.load_name)
     _require_capabilities(settings, change_class, load_class, catalogs)
     base = source_schema(settings, catalogs)
-    source = mapped(settings, base, catalogs.source.database)
+    source = with_known_types(settings, mapped(settings, base, catalogs.source.database), catalogs)
     columns = change_class.columns(settings, source, catalogs)
     required = load_class.requirements(settings, source, columns, catalogs)
     found = reconcile_schema(
@@ -34,7 +36,7 @@ def resolve(settings: ConfiguredTable, catalogs: Catalogs) -> SyncTable:
         deletes=required.deletes,
         generated=required.generated,
     )
-    found = replace(found, notices=(*found.notices, *notices(settings, base)))
+    found = with_triggers(replace(found, notices=(*found.notices, *notices(settings, base))), catalogs.target.database)
     raw_name, transform = found.lake_name, _transform_of(settings, change_class)
     if transform is not None:
         text = f"the target is derived: each row goes through `transform: {transform.text}`"

@@ -27,6 +27,7 @@ from tidegate.model.values import Value, ValueKind
 from tidegate.model.windows import WHOLE_TABLE
 from tidegate.settings import Settings
 from tidegate.sql import watermarks
+from tidegate.sql.contents import checksum
 from tidegate.sql.text import Sql
 from tidegate.tables.found import UNTOUCHED, Catalogs, FoundTable, named_column
 from tidegate.tables.planned import PlannedTable
@@ -185,7 +186,7 @@ class IncrementalChange(Change):
             # Rows beyond the window's bound were not read, and must look new next time.
             lookback=self.lookback_request(low, window.upto),
             keys=self.all_keys if self.needs.all_keys else None,
-            unchanged=None if self.table.source.reads_consistently else self._unchanged(window),
+            unchanged=None if self.table.source.reads_consistently else self._unchanged(rows),
             ranged=self.cursor.names[0] if rows is not None and len(self.cursor.columns) == 1 else "",
         )
 
@@ -199,8 +200,9 @@ class IncrementalChange(Change):
         after, upto = (None if text is None else self.value(text) for text in (least, greatest))
         return IncrementalWindow(after=after, upto=upto, read_at=read_at, is_given=True)
 
-    def _unchanged(self, window: IncrementalWindow) -> Sql:
-        return watermarks.bounds(self.table.source.name, self.cursor, None, window.after, None)
+    def _unchanged(self, rows: Sql | None) -> Sql:
+        """Return the server's checksum of the rows: a count would not show a change in place."""
+        return checksum(self.table.source.name, self.table.extracted_columns, rows)
 
     def _rows(self, low: Value | None, high: Value | None, *, with_missing: bool) -> Sql | None:
         if high is None:

@@ -170,7 +170,7 @@ class CursorChange(Change):
             lookback=self._lookback_of(window) if self.cursor is not None else None,
             watched=() if self.cursor is not None else names,
             keys=self.all_keys if self.reads_keys else None,
-            unchanged=None if self.table.source.reads_consistently else self._unchanged(window),
+            unchanged=None if self.table.source.reads_consistently else self._unchanged(rows),
             ranged=self.cursor.name if self.cursor is not None and rows is not None else "",
         )
 
@@ -197,10 +197,9 @@ class CursorChange(Change):
         also = self.needs.current_rows if whole_scope and self.takes_current_rows else None
         return cursors.between(self.cursor, low, high, also)
 
-    def _unchanged(self, window: CursorWindow) -> Sql:
-        if self.cursor is None:
-            return checksum(self.table.source.name, self.table.extracted_columns)
-        return cursors.count_and_greatest(self.table.source.name, self.cursor, window.after)
+    def _unchanged(self, rows: Sql | None) -> Sql:
+        """Return the server's checksum of the rows: a count would not show a change in place."""
+        return checksum(self.table.source.name, self.table.extracted_columns, rows)
 
     def source_request(self, window: Value) -> ReadRequest:
         return self.table.from_source(None)

@@ -22,6 +22,7 @@ from tidegate.databases.mysql.statements import create_stage
 from tidegate.interfaces import Capabilities, Database, Session
 from tidegate.model.columns import Column
 from tidegate.model.connection import Connection
+from tidegate.model.foreign_keys import ForeignKey
 from tidegate.model.names import TableName
 from tidegate.model.values import ValueKind
 from tidegate.sql.text import Literal, Name, Part, Sql, names, raw, sql
@@ -62,6 +63,7 @@ class Mysql(Database):
         alters_columns=True,
     )
     dialect = DIALECT
+    checks_rows_alone = True
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
@@ -122,6 +124,9 @@ class Mysql(Database):
         }
         found = moment.get(cursor.logical_type.family)
         return None if found is None else sql("SELECT CAST({moment} AS CHAR)", moment=found)
+
+    def deferral(self, keys: Sequence[ForeignKey]) -> tuple[str, str]:
+        return "without the server's checks; a query looks for rows without a parent before the commit", ""
 
     def only_valid(self, column: Column) -> Sql | None:
         """Zero dates, times beyond a day, and the error value of an enum, whose number is 0."""

@@ -111,6 +111,13 @@ def tables() -> Sql:
     return sql(_TABLES.strip())
 
 
+def views() -> Sql:
+    return sql(
+        "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES\n"
+        "WHERE TABLE_TYPE = 'VIEW' AND TABLE_SCHEMA = DATABASE() ORDER BY 1, 2"
+    )
+
+
 def _pairs(names: Sequence[TableName]) -> list[Sql]:
     return [sql("({schema}, {name})", schema=Literal(table.schema), name=Literal(table.name)) for table in names]
 
@@ -122,7 +129,7 @@ def table_schemas(columns: Iterable[Any], keys: Iterable[Any], guards: Iterable[
         entry = found.setdefault(TableName(schema, table), {"columns": [], "keys": {}, "guards": {}})
         entry["row_estimate"], entry["engine"] = int(estimate), engine
         entry["columns"].append(_column(*column))
-        entry["readable"] = entry.get("readable", True) and "select" in column[-1]
+        entry["readable"] = entry.get("readable", False) or "select" in column[-1]
     for schema, table, *part in keys:
         if TableName(schema, table) in found:
             found[TableName(schema, table)]["keys"].setdefault(part[0], []).append(part)
@@ -171,7 +178,7 @@ def _column(
     seconds: int | None,
     *rest: Any,
 ) -> Column:
-    character_set, collation, commented, _ = rest
+    character_set, collation, commented, rights = rest
     column_type = _ESCAPED.sub(lambda found: _UNESCAPED.get(found[1], found[1]), column_type)
     type_ = logical_type(column_type, size, digits, scale, seconds)
     is_text = base_type(column_type) in _TEXTS and collation
@@ -191,4 +198,5 @@ def _column(
         database=KIND,
         collation=collation or "",
         has_extra_attributes=bool(commented) or "on update" in extra.lower(),
+        unreadable="" if "select" in rights else "this login may not read it",
     )

@@ -12,6 +12,7 @@ from tidegate.errors import (
     REMEDY_FOR_A_KEY,
     REMEDY_FOR_A_RULE,
     REMEDY_FOR_ALL_ELSE,
+    BrokenReference,
     DatabaseError,
     DuplicateKey,
     MissingObject,
@@ -33,7 +34,8 @@ _REFUSED_LOGIN = (1045, 1698, 2059)
 _DISK_FULL = (1021, 1037, 1041, 1114)
 _NOT_IN_A_KEY = (1071, 1170)
 _DUPLICATE = 1062
-_CONSTRAINTS = (_DUPLICATE, 1451, 1452, 1048, 3819, 4025)
+_REFERENCES = (1451, 1452)
+_CONSTRAINTS = (_DUPLICATE, *_REFERENCES, 1048, 3819, 4025)
 _NAMES_ARE_QUOTED = (*_MISSING, *_DENIED, *_NOT_IN_A_KEY)
 # Out of range, truncated, no such date, no such character, too long, no such function result, no such document.
 VALUE_REFUSED = (1264, 1265, 1292, 1366, 1406, 1411, 3140)
@@ -77,6 +79,8 @@ def _as_tidegate_error(problem: pymysql.Error, connection: Connection) -> Databa
         )
     if code == _DUPLICATE:
         return DuplicateKey(happened, "The transaction was rolled back.", _remedy(code))
+    if code in _REFERENCES:
+        return BrokenReference(happened, "The transaction was rolled back.", _remedy(code))
     return DatabaseError(happened, "The transaction was rolled back.", _remedy(code))
 
 
@@ -113,7 +117,7 @@ def _server_message(problem: pymysql.Error) -> str:
 def value_refused(table: str, columns: Sequence[Column], code: int, message: str) -> TidegateError:
     """Return the error for a value that the server cannot store unchanged. LOAD DATA LOCAL only warns of it."""
     if code in _CONSTRAINTS:
-        kind = DuplicateKey if code == _DUPLICATE else ValueProblem
+        kind = DuplicateKey if code == _DUPLICATE else BrokenReference if code in _REFERENCES else ValueProblem
         return kind(
             f"{table}: the target refused a row: {re.split(QUOTES, message)[0].strip()} (error {code}).",
             "The load was rolled back; the target keeps what it had.",

@@ -23,7 +23,7 @@ from pymysql.constants import FIELD_TYPE
 from pymysql.converters import encoders
 
 from tidegate.databases._key_ranges import split_by_key
-from tidegate.databases.mysql import catalog, transactions
+from tidegate.databases.mysql import catalog, constraints, transactions
 from tidegate.databases.mysql.dialect import DIALECT
 from tidegate.databases.mysql.failures import LOST, VALUE_REFUSED, code_of, translated, unreachable, value_refused
 from tidegate.databases.mysql.statements import distinct_values, select_rows
@@ -32,6 +32,7 @@ from tidegate.errors import DatabaseError, OutcomeUnknown, Transient
 from tidegate.interfaces import Database, ReadRequest, Session
 from tidegate.interfaces.splits import Divisible
 from tidegate.model.columns import Column, TableSchema
+from tidegate.model.foreign_keys import ForeignKey
 from tidegate.model.names import TableName, resolve_names
 from tidegate.sql.text import Literal, Name, Sql, names, raw, render, sql
 
@@ -62,6 +63,7 @@ class MysqlSession(Session):
         self.database = database
         self._connection = database.connection
         self._locks: list[str] = []
+        self._is_joined = False
         try:
             # Whole numbers become int; everything else stays the text that the server wrote.
             self._driver = Wire(autocommit=None, conv={**encoders, **dict.fromkeys(_NUMBERS, int)}, **arguments)
@@ -127,6 +129,9 @@ class MysqlSession(Session):
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
+        if self._is_joined:
+            yield
+            return
         self._run("START TRANSACTION")
         try:
             try:
@@ -138,6 +143,19 @@ class MysqlSession(Session):
             self._commit()
         finally:
             self._release()
+
+    def foreign_keys(self, tables: Sequence[TableName]) -> list[ForeignKey]:
+        return constraints.as_foreign_keys(self.query(constraints.foreign_keys(tables))) if tables else []
+
+    @contextmanager
+    def one_transaction(self, tables: Sequence[TableName], without_triggers: Sequence[TableName]) -> Iterator[None]:
+        # Also keys of other tables: with the checks off, rows that they refer to could leave.
+        with self.transaction(), constraints.set_aside(self, self.foreign_keys(tables)):
+            self._is_joined = True
+            try:
+                yield
+            finally:
+                self._is_joined = False
 
     def _commit(self) -> None:
         try:
@@ -185,6 +203,9 @@ class MysqlSession(Session):
 
     def tables(self) -> list[TableName]:
         return [TableName(str(schema), str(table)) for schema, table in self.query(catalog.tables())]
+
+    def not_listed(self) -> dict[TableName, str]:
+        return {TableName(str(schema), str(view)): "a view" for schema, view in self.query(catalog.views())}
 
     def partition_values(self, table: TableName, column: Column, *, indexed: bool, limit: int) -> list[str]:
         # An index over texts is ordered by their collation, in which different texts can be equal.

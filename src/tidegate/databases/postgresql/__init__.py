@@ -21,6 +21,7 @@ from tidegate.interfaces.archive import ArchiveSql
 from tidegate.interfaces.feed import Feed
 from tidegate.model.columns import Column, TableSchema
 from tidegate.model.connection import Connection
+from tidegate.model.foreign_keys import ForeignKey
 from tidegate.model.names import TableName
 from tidegate.model.types import Type
 from tidegate.model.values import ValueKind
@@ -52,6 +53,7 @@ class Postgresql(Database):
         alters_columns=True,
     )
     dialect = DIALECT
+    can_bypass_triggers = True
 
     @classmethod
     def connection_of(cls, driver: object) -> Connection | None:
@@ -114,6 +116,17 @@ class Postgresql(Database):
         if moment is None:
             return None
         return sql("SELECT CAST(CAST({moment} AS {type}) AS text)", moment=moment, type=raw(cursor.type))
+
+    def deferral(self, keys: Sequence[ForeignKey]) -> tuple[str, str]:
+        fixed = [key for key in keys if not key.is_deferrable]
+        foreign = [f"{key.name} of {key.table}" for key in fixed if not key.may_alter]
+        if foreign:
+            remedy = f"let the owner run ALTER TABLE ... ALTER CONSTRAINT ... DEFERRABLE for {', '.join(foreign)}"
+            return "", f"this login does not own the tables and may not defer their constraints: {remedy}"
+        words = "with their foreign keys checked by the server at its end"
+        if fixed:
+            words += "; they are made deferrable for this transaction, and readers wait until it ends"
+        return words, ""
 
     def only_valid(self, column: Column) -> Sql | None:
         """Infinity, NaN, 24:00:00 and years without four digits."""

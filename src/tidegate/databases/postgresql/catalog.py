@@ -19,14 +19,15 @@ from tidegate.model.names import TableName, resolve_names
 from tidegate.model.types import Type
 
 COLUMNS = """
-SELECT n.nspname, c.relname, greatest(c.reltuples, 0)::bigint, has_table_privilege(c.oid, 'SELECT'),
+SELECT n.nspname, c.relname, greatest(c.reltuples, 0)::bigint,
+       has_schema_privilege(n.oid, 'USAGE') AND has_any_column_privilege(c.oid, 'SELECT'),
        coalesce(pg_get_partkeydef(c.oid), ''), a.attname,
        format_type(a.atttypid, a.atttypmod),
        format_type(b.oid, b.typmod),
        CASE WHEN b.typnamespace = 'pg_catalog'::regnamespace AND coalesce(k.collisdeterministic, true)
             THEN b.typname ELSE '' END,
        NOT (a.attnotnull OR t.typnotnull), a.attgenerated <> '', a.attidentity <> '', a.atthasdef, b.typtype = 'e',
-       coalesce(nullif(k.collname, 'default'), '')
+       coalesce(nullif(k.collname, 'default'), ''), has_column_privilege(c.oid, a.attnum, 'SELECT')
 FROM pg_class c
 JOIN pg_namespace n ON n.oid = c.relnamespace
 JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
@@ -86,7 +87,21 @@ SELECT n.nspname, c.relname
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition
   AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'tidegate') AND n.nspname NOT LIKE 'pg\\_%'
-  AND has_table_privilege(c.oid, 'SELECT')
+  AND has_schema_privilege(n.oid, 'USAGE') AND has_any_column_privilege(c.oid, 'SELECT')
+ORDER BY 1, 2
+"""
+
+NOT_LISTED = """
+SELECT n.nspname, c.relname,
+       CASE WHEN NOT (has_schema_privilege(n.oid, 'USAGE') AND has_any_column_privilege(c.oid, 'SELECT'))
+            THEN 'this login may not read it'
+            WHEN c.relkind = 'v' THEN 'a view' WHEN c.relkind = 'm' THEN 'a materialized view'
+            ELSE 'a foreign table' END
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition
+  AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'tidegate') AND n.nspname NOT LIKE 'pg\\_%'
+  AND NOT (c.relkind IN ('r', 'p') AND has_schema_privilege(n.oid, 'USAGE')
+           AND has_any_column_privilege(c.oid, 'SELECT'))
 ORDER BY 1, 2
 """
 
@@ -146,6 +161,7 @@ def _column(
     default: bool,
     enum: bool,
     collation: str,
+    readable: bool,
 ) -> Column:
     type_ = Type("enum", spelling=base) if enum else logical_type(type_name, base)
     return Column(
@@ -161,6 +177,7 @@ def _column(
         logical_type=type_,
         database=KIND,
         collation=collation,
+        unreadable="" if readable else "this login may not read it",
     )
 
 

@@ -12,6 +12,7 @@ from tidegate.errors import (
     REMEDY_FOR_A_KEY,
     REMEDY_FOR_A_RULE,
     REMEDY_FOR_ALL_ELSE,
+    BrokenReference,
     DatabaseError,
     DuplicateKey,
     MissingObject,
@@ -40,6 +41,7 @@ _MISSING = ("42P01", "42703", "42704", "3F000", "3D000")
 _DENIED = ("42501",)
 _STATEMENT_TIMEOUT = "57014"
 _DUPLICATES = ("23505", "23P01")
+_REFERENCES = ("23503", "23001")
 # How messages quote a value. Other quotes are around names, which may be shown.
 _VALUE = re.compile(r'(: |value )".*"', re.DOTALL)
 
@@ -82,6 +84,8 @@ def _as_tidegate_error(problem: psycopg.Error, connection: Connection) -> Databa
         return Transient(happened, "The transaction was rolled back.", "Run again: it completes what is missing.")
     if state in _DUPLICATES:
         return DuplicateKey(happened, "The transaction was rolled back.", REMEDY_FOR_A_KEY)
+    if state in _REFERENCES:
+        return BrokenReference(happened, "The transaction was rolled back.", _remedy(state))
     return DatabaseError(happened, "The transaction was rolled back.", _remedy(state))
 
 

@@ -21,7 +21,7 @@ import psycopg
 from psycopg import errors, pq
 
 from tidegate.databases._key_ranges import split_by_key
-from tidegate.databases.postgresql import catalog, counters
+from tidegate.databases.postgresql import catalog, constraints, counters
 from tidegate.databases.postgresql.dialect import DIALECT
 from tidegate.databases.postgresql.failures import (
     NotWritable,
@@ -37,6 +37,7 @@ from tidegate.errors import DatabaseError, OutcomeUnknown
 from tidegate.interfaces import BatchSize, Database, ReadRequest, Session
 from tidegate.interfaces.splits import Divisible
 from tidegate.model.columns import Column, TableSchema
+from tidegate.model.foreign_keys import ForeignKey
 from tidegate.model.names import MappedTable, TableName
 from tidegate.sql.text import Literal, Name, Sql, names, raw, render, sql
 
@@ -68,6 +69,7 @@ class PostgresqlSession(Session):
     ) -> None:
         self.database = database
         self._connection = connection = database.connection
+        self._is_joined = False
         try:
             self._driver: psycopg.Connection[Any] = psycopg.connect(autocommit=True, **arguments)
             timeout = sql("; SET statement_timeout = {ms}", ms=Literal(int((query_timeout or 0) * 1000)))
@@ -104,6 +106,9 @@ class PostgresqlSession(Session):
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
+        if self._is_joined:
+            yield
+            return
         self.execute(sql("BEGIN"))
         try:
             yield
@@ -112,6 +117,19 @@ class PostgresqlSession(Session):
                 self._driver.execute("ROLLBACK")
             raise
         self._commit()
+
+    def foreign_keys(self, tables: Sequence[TableName]) -> list[ForeignKey]:
+        return constraints.as_foreign_keys(self.query(constraints.foreign_keys(tables))) if tables else []
+
+    @contextmanager
+    def one_transaction(self, tables: Sequence[TableName], without_triggers: Sequence[TableName]) -> Iterator[None]:
+        among_them = [key for key in self.foreign_keys(tables) if {key.table, key.parent} <= {*tables}]
+        with self.transaction(), constraints.set_aside(self, among_them, without_triggers):
+            self._is_joined = True
+            try:
+                yield
+            finally:
+                self._is_joined = False
 
     def _commit(self) -> None:
         try:
@@ -167,6 +185,24 @@ class PostgresqlSession(Session):
     def tables(self) -> list[TableName]:
         with translated(self._connection):
             return [TableName(*row) for row in self._driver.execute(catalog.TABLES).fetchall()]
+
+    def unknown_types(self, types: Sequence[str]) -> set[str]:
+        rows = (
+            self.query(
+                sql(
+                    "SELECT name FROM (VALUES {names}) AS asked(name) WHERE to_regtype(name) IS NULL",
+                    names=[sql("({name})", name=Literal(name)) for name in types],
+                )
+            )
+            if types
+            else []
+        )
+        return {str(name) for (name,) in rows}
+
+    def not_listed(self) -> dict[TableName, str]:
+        with translated(self._connection):
+            rows = self._driver.execute(catalog.NOT_LISTED).fetchall()
+        return {TableName(schema, name): why for schema, name, why in rows}
 
     def partition_values(self, table: TableName, column: Column, *, indexed: bool, limit: int) -> list[str]:
         statement = distinct_by_index if indexed else distinct_by_scan

@@ -226,16 +226,20 @@ class SqlServer(Database):
         by_name = {column.name: column for column in columns}
         parts: list[Part] = [_definition(column) for column in columns]
         size = sum(_key_bytes(by_name[part]) for part in key)
+        # Rows of one value lie together: a heap would keep the empty pages of rows that were replaced.
+        has_index = bool(index_on) and tuple(key[:1]) != (index_on,)
+        is_clustered = has_index and _key_bytes(by_name[index_on]) <= LONGEST_CLUSTERED_KEY
         # SQL Server has no key over texts without a length. The rows are the same without the key.
         if key and size <= LONGEST_KEY:
-            kind = raw("CLUSTERED" if size <= LONGEST_CLUSTERED_KEY else "NONCLUSTERED")
+            kind = raw("CLUSTERED" if size <= LONGEST_CLUSTERED_KEY and not is_clustered else "NONCLUSTERED")
             parts.append(sql("PRIMARY KEY {kind} ({columns})", kind=kind, columns=names(key)))
         statements = self.create_schema(name)
         statements.append(sql("CREATE TABLE {table} ({parts})", table=Name.of(name), parts=parts))
-        if index_on and tuple(key[:1]) != (index_on,) and _key_bytes(by_name[index_on]) <= LONGEST_KEY:
+        if has_index and _key_bytes(by_name[index_on]) <= LONGEST_KEY:
             statements.append(
                 sql(
-                    "CREATE INDEX {index} ON {table} ({column})",
+                    "CREATE {kind} INDEX {index} ON {table} ({column})",
+                    kind=raw("CLUSTERED" if is_clustered else "NONCLUSTERED"),
                     index=Name.of(f"ix_{index_on}"[:LONGEST_NAME]),
                     table=Name.of(name),
                     column=Name.of(index_on),
@@ -293,13 +297,25 @@ class SqlServer(Database):
         ]
 
     def optional_grants(self, *, writes: bool) -> dict[str, Sql]:
-        definitions = "to see every security policy and foreign key"
-        purpose = "to see how much space the log has" if writes else "to copy masked columns unmasked"
-        right = raw("VIEW DATABASE STATE" if writes else "UNMASK")
-        return {
-            definitions: sql("GRANT VIEW DEFINITION TO {login}", login=self._grantee),
-            purpose: sql("GRANT {right} TO {login}", right=right, login=self._grantee),
-        }
+        """Rights of the server are granted to a login, from the database master. The right that shows the log's space
+        has another name since 2022 (sys.dm_db_log_space_usage). Azure SQL Database has no such rights."""
+        login = self._grantee
+        found = {"to see every security policy and foreign key": sql("GRANT VIEW DEFINITION TO {login}", login=login)}
+        if not writes:
+            return {**found, "to copy masked columns unmasked": sql("GRANT UNMASK TO {login}", login=login)}
+        grants = [
+            Literal(self.render(sql("GRANT {right} TO {login}", right=raw(right), login=login)))
+            for right in ("VIEW DATABASE STATE", "VIEW SERVER PERFORMANCE STATE", "VIEW SERVER STATE")
+        ]
+        statement = sql(
+            "IF SERVERPROPERTY('EngineEdition') = 5 EXEC sys.sp_executesql {on_azure}\n"
+            "ELSE IF CONVERT(int, SERVERPROPERTY('ProductMajorVersion')) >= 16 EXEC master.sys.sp_executesql {newer}\n"
+            "ELSE EXEC master.sys.sp_executesql {older}",
+            on_azure=grants[0],
+            newer=grants[1],
+            older=grants[2],
+        )
+        return {**found, "to see how much space the log has": statement}
 
     @property
     def _grantee(self) -> Name:

@@ -17,6 +17,7 @@ from tidegate.errors import (
     REMEDY_FOR_A_KEY,
     REMEDY_FOR_A_RULE,
     REMEDY_FOR_ALL_ELSE,
+    BrokenReference,
     DatabaseError,
     DuplicateKey,
     MissingObject,
@@ -48,6 +49,9 @@ _READ_ONLY_DATABASE, _READ_ONLY_FILEGROUP = 3906, 652
 _NO_SNAPSHOT_IN_OTHER_DATABASE = (3952, 3996)
 _UNKNOWN_COLLATION, _UNKNOWN_TYPE, _ROW_TOO_LONG, _NO_LOCKS_IN_MEMORY = 448, 2715, 511, 10794
 _DUPLICATES, _CONSTRAINTS = (2601, 2627), (515, 547)
+_REFERENCE = 547
+# The error of a check constraint has the same number.
+_FOREIGN = re.compile(r"FOREIGN KEY|REFERENCE constraint|violates foreign key")
 VALUE_REFUSED = (
     *(220, 232, 241, 242, 244, 245, 248, 295, 2628, 6355, 6522),
     *(8114, 8115, 8152, 8169, 9400, 9402, 13609),
@@ -112,6 +116,8 @@ def as_tidegate_error(problem: BaseException, number: int, connection: Connectio
         return DatabaseError(happened, "Nothing was changed by this statement.", remedy)
     if number in _DUPLICATES:
         return DuplicateKey(happened, "The transaction was rolled back.", REMEDY_FOR_A_KEY)
+    if number == _REFERENCE and _FOREIGN.search(str(problem)):
+        return BrokenReference(happened, "The transaction was rolled back.", _remedy(number))
     return DatabaseError(happened, "The transaction was rolled back.", _remedy(number))
 
 

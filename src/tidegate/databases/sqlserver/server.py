@@ -3,7 +3,7 @@
 Facts that shape this file
  * On Azure the database_id in sys.databases may differ from DB_ID(). The name is the same.
  * In an availability group, group_database_id is the same on every replica; the server's name is not.
- * The free space of the log needs VIEW DATABASE STATE.
+ * The free space of the log needs VIEW SERVER STATE up to 2019, VIEW SERVER PERFORMANCE STATE from 2022 on.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 import mssql_python
 
 from tidegate.databases._key_ranges import split_by_key
-from tidegate.databases.sqlserver import catalog, layout, server
+from tidegate.databases.sqlserver import catalog, constraints, layout, server
 from tidegate.databases.sqlserver.dialect import DIALECT
 from tidegate.databases.sqlserver.failures import (
     LOST,
@@ -44,8 +44,9 @@ from tidegate.interfaces import ReadRequest, Session
 from tidegate.interfaces.splits import Divisible
 from tidegate.model.columns import Column, TableSchema
 from tidegate.model.description import Section, describe_schema
+from tidegate.model.foreign_keys import ForeignKey
 from tidegate.model.names import TableName, resolve_names
-from tidegate.sql.text import Literal, Name, Sql, render, sql
+from tidegate.sql.text import Count, Literal, Name, Sql, render, sql
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -66,6 +67,8 @@ SET LOCK_TIMEOUT {lock_timeout};
 SET CONTEXT_INFO 0x{purpose}
 """
 _MILLISECONDS_TO_WAIT = 300_000
+_ROUNDS_TO_WAIT, _TIMED_OUT = 48, -1
+"""With the milliseconds above, four hours."""
 _NO_BULK_COPY = (
     "the driver's bulk copy cannot find out the columns of a table on this server: rows are loaded by INSERT, which is"
     " slower"
@@ -306,6 +309,9 @@ class SqlServerSession(Session):
         number = catalog.numbered(self.query, [schema.name])[schema.name]
         return [*describe_schema(schema), *description.sections(self.query, number, self.server_features)]
 
+    def foreign_keys(self, tables: Sequence[TableName]) -> list[ForeignKey]:
+        return constraints.as_foreign_keys(self.query(constraints.foreign_keys(tables))) if tables else []
+
     def existing_tables(self, names: Sequence[TableName]) -> set[TableName]:
         return set(resolve_names(names, catalog.numbered(self.query, names)))
 
@@ -424,20 +430,43 @@ class SqlServerSession(Session):
 
     def wait_for_other_loads(self, table: TableName) -> None:
         """Without READ_COMMITTED_SNAPSHOT readers wait for writers: two loads that scan what they wrote would deadlock.
+        So would two that scan a table without an index for the rows that they replace, whatever the isolation is.
         Staging comes before this wait and still runs in parallel."""
-        if not self.server_features.snapshot_of_statement:
+        if not self.server_features.snapshot_of_statement or not self._has_index(table):
             self.lock_in_transaction(f"tidegate turn {table}")
 
+    def _has_index(self, table: TableName) -> bool:
+        name = Literal(render(Name.of(table), DIALECT))
+        question = sql(
+            "SELECT {count} FROM sys.indexes WHERE object_id = OBJECT_ID({name}) AND index_id > 0",
+            count=Count(),
+            name=name,
+        )
+        return bool(int(str(self.query(question)[0][0])))
+
     def lock_in_transaction(self, name: str) -> None:
-        if not self._lock(name, self._longest_wait, "Transaction"):
+        """Wait for as long as the holder lives: its lock ends with its transaction, and that with its session. Nothing
+        else is locked here yet, and what was staged stays."""
+        answer = _TIMED_OUT
+        for _ in range(_ROUNDS_TO_WAIT):
+            started = time.monotonic()
+            answer = self._lock_answer(name, self._longest_wait, "Transaction")
+            has_waited = (time.monotonic() - started) * 2000 >= self._longest_wait
+            if answer != _TIMED_OUT or not has_waited:  # a server that answers at once does not wait
+                break
+        if answer < 0:
+            seconds = _ROUNDS_TO_WAIT * self._longest_wait // 1000
             raise Transient(
-                f"{self._connection.display}: another run has had the lock `{name}` for more than"
-                f" {self._longest_wait // 1000} seconds.",
+                f"{self._connection.display}: another run has had the lock `{name}` for more than {seconds} seconds.",
                 "The transaction was rolled back.",
                 "Run again: it completes what is missing.",
             )
 
     def _lock(self, name: str, wait: int, owner: str) -> bool:
+        return self._lock_answer(name, wait, owner) >= 0
+
+    def _lock_answer(self, name: str, wait: int, owner: str) -> int:
+        """Return what sp_getapplock answers: 0 or 1 for a lock, -1 for a wait that was too long."""
         answer: Any = self.query(
             sql(
                 "DECLARE @answer int;\n"
@@ -451,7 +480,7 @@ class SqlServerSession(Session):
                 everybody=Literal("public"),
             )
         )
-        return int(answer[0][0]) >= 0
+        return int(answer[0][0])
 
     def unlock(self, name: str) -> None:
         self.execute(

@@ -3,7 +3,8 @@
 Facts that shape this file
  * A bulk copy opens a connection of its own: it sees no open transaction and no #temp table. So the stage is a regular
    table, and one INSERT ... SELECT moves its rows inside the load's transaction.
- * A heap takes several bulk copies at once, under a bulk update lock, with minimal logging.
+ * A heap takes several bulk copies at once, under a bulk update lock. They are minimally logged in the recovery models
+   SIMPLE and BULK_LOGGED, and fully logged in FULL.
  * The driver asks for the columns of a table by a statement that concatenates them in a variable. SQL Server does that;
    a compatible server may keep only the last column. So we ask first whether the server concatenates. If not, rows are
    written by INSERT, which is slow and exact, and the plan says so.

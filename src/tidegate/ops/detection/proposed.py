@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tidegate.model.names import TableName
@@ -12,7 +13,7 @@ class Setting:
     """One setting and its reasons. None as value: only the reasons are written, as comments."""
 
     name: str
-    value: str | int | tuple[str, ...] | None
+    value: str | int | tuple[str, ...] | Mapping[str, bool] | None
     why: tuple[str, ...] = ()
 
 

@@ -1,13 +1,14 @@
 BEGIN;
 SELECT pg_advisory_xact_lock(hashtextextended('tidegate own tables', 0));
-SELECT n.nspname, c.relname, greatest(c.reltuples, 0)::bigint, has_table_privilege(c.oid, 'SELECT'),
+SELECT n.nspname, c.relname, greatest(c.reltuples, 0)::bigint,
+       has_schema_privilege(n.oid, 'USAGE') AND has_any_column_privilege(c.oid, 'SELECT'),
        coalesce(pg_get_partkeydef(c.oid), ''), a.attname,
        format_type(a.atttypid, a.atttypmod),
        format_type(b.oid, b.typmod),
        CASE WHEN b.typnamespace = 'pg_catalog'::regnamespace AND coalesce(k.collisdeterministic, true)
             THEN b.typname ELSE '' END,
        NOT (a.attnotnull OR t.typnotnull), a.attgenerated <> '', a.attidentity <> '', a.atthasdef, b.typtype = 'e',
-       coalesce(nullif(k.collname, 'default'), '')
+       coalesce(nullif(k.collname, 'default'), ''), has_column_privilege(c.oid, a.attnum, 'SELECT')
 FROM pg_class c
 JOIN pg_namespace n ON n.oid = c.relnamespace
 JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped

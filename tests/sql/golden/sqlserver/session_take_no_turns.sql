@@ -10,4 +10,5 @@ SELECT d.snapshot_isolation_state, d.is_read_committed_snapshot_on, LEN(@all),
        (SELECT MAX(1) FROM sys.all_columns AS c
         WHERE c.object_id = OBJECT_ID(N'sys.columns') AND c.name = N'vector_base_type')
 FROM sys.databases AS d WHERE d.name = DB_NAME();
+SELECT COUNT_BIG(*) FROM sys.indexes WHERE object_id = OBJECT_ID(N'[dbo].[t]') AND index_id > 0;
 COMMIT TRANSACTION;
