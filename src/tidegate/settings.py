@@ -209,6 +209,31 @@ class Rule(Settings):
     """What the report calls the rule."""
 
 
+class CreateSettings(Settings):
+    """What the source has and the target lacks, created on request: these settings, or `true` for all of them."""
+
+    types: bool = False
+    """Enums and composite types; same kind of database alone. Without it such columns become text."""
+    indexes: bool = False
+    """Indexes and unique constraints."""
+    foreign_keys: bool = False
+    """Foreign keys, after the loads: the server checks every row. The table that they refer to must be copied too."""
+    defaults: bool = False
+    """Defaults of columns."""
+    comments: bool = False
+    """Comments of tables and columns."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _all_at_once(cls, given: Any) -> Any:
+        return dict.fromkeys(cls.model_fields, given) if isinstance(given, bool) else given
+
+    @property
+    def follows_loads(self) -> bool:
+        """Return whether something is created once the rows are there."""
+        return self.indexes or self.foreign_keys or self.defaults or self.comments
+
+
 class TableSettings(Settings):
     """What every table has."""
 
@@ -241,6 +266,9 @@ class TableSettings(Settings):
     """What happens to rows that somebody changed or added in the target: `report`, `restore` or `keep`."""
     retain: Retain = Retain()
     """How many values target and lake keep. All, when it is left out."""
+    create: CreateSettings = CreateSettings()
+    """What the target gets besides the table and its key: `{types, indexes, foreign_keys, defaults, comments}`, each
+    `true` or `false`, or `true` for all. The plan shows the DDL."""
     triggers: Literal["fire", "bypass", "refuse"] = "fire"
     """What happens to triggers of the target while rows are loaded. They `fire`, and a load whose rows they change is
     refused by its proof. Or they do not (`bypass`), where the database and the login allow it. Or a table that has some

@@ -41,7 +41,7 @@ from tidegate.interfaces.lake import Lake, PartWriter
 from tidegate.interfaces.load import Load
 from tidegate.model.connection import Connection
 from tidegate.plugins import database, installed
-from tidegate.settings import ColumnSettings, Rule, Settings, TableSettings
+from tidegate.settings import ColumnSettings, CreateSettings, Rule, Settings, TableSettings
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -88,6 +88,7 @@ def sections() -> list[Section]:
         *(Section(f"`load: {name}`", [("", plugins.load(name).Settings)]) for name in _others("loads")),
         Section("`values:`", [("", _nested("values"))]),
         Section("`columns:`", [("", ColumnSettings)]),
+        Section("`create:`", [("", CreateSettings)]),
         Section("`retain:`", [("", _nested("retain"))]),
         Section("The project", [("", project.Project)]),
         Section("`lake:`", [("", project.Lake)]),

@@ -23,6 +23,7 @@ from tidegate.model.names import MappedTable, TableName
 from tidegate.model.records import Gap, LoadMetrics, Watermark
 from tidegate.model.scope import Scope
 from tidegate.model.state import LedgerEntry
+from tidegate.model.structure import Index
 from tidegate.model.tokens import PartitionToken
 from tidegate.model.types import Type
 from tidegate.model.values import Value, ValueKind
@@ -56,6 +57,24 @@ def joint_load(session: Session) -> None:
     bypassed = [ODD] if session.database.can_bypass_triggers else []
     with session.one_transaction([ODD, ANOTHER], bypassed), session.transaction():
         session.execute(contents.delete_rows(ODD))
+
+
+def structure(session: Session) -> None:
+    """Ask for what a table has besides columns, and create it in another one."""
+    session.structures([ODD, ANOTHER])
+    session.type_definitions(["public.mood", "it's.odd[]"])
+    database = session.database
+    statements = [
+        database.create_index(ODD, Index("by_code", ("code", "note"), is_unique=True)),
+        database.create_index(ODD, Index("lower", (), definition="USING btree (lower(code))")),
+        database.add_foreign_key(replace(TO_ANOTHER, is_deferrable=True)),
+        database.set_default(ODD, "note", "'it''s'"),
+        database.comment(ODD, "", "it's ours"),
+        database.comment(ODD, "note", "it's ours"),
+    ]
+    for statement in statements:
+        if statement is not None:
+            session.execute(statement)
 
 
 def mapped_table(session: Session) -> None:
@@ -413,6 +432,7 @@ SHARED: dict[str, Statement] = {
     "table_count": Statement(lambda session: session.query(contents.count_rows(ODD))),
     "catalog_not_listed": Statement(lambda session: session.not_listed()),
     "catalog_unknown_types": Statement(lambda session: session.unknown_types(["public.mood", "it's.odd[]"])),
+    "table_structure": Statement(structure),
     "table_foreign_keys": Statement(lambda session: session.foreign_keys([ODD, ANOTHER])),
     "table_orphans": Statement(lambda session: session.query(count_orphans(TO_ANOTHER))),
     "table_mapped": Statement(lambda session: mapped_table(session)),

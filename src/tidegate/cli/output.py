@@ -17,7 +17,7 @@ from tidegate.model.description import Section
 from tidegate.model.explain import explain, place_of, value_of, verb_of
 from tidegate.model.health import Snapshot
 from tidegate.model.names import pluralize
-from tidegate.model.plan import Labels, Plan
+from tidegate.model.plan import Labels, Notice, Plan
 from tidegate.model.report import RULE, RunReport, engine_in_words
 from tidegate.model.status import TableStatus
 from tidegate.model.windows import is_whole
@@ -54,12 +54,16 @@ class Output:
     def plan(self, plan: Plan) -> None:
         for note in plan.notes:
             self.line(f"note: {note}")
+        shared = _shared_notes(plan)
         for table in plan.tables:
             self.line(f"{table.table}  scope {table.labels.scope(table.scope)}", bold=True)
             for step in table.steps:
-                self.line(f"  {explain(step, table.labels)}")
+                if step not in shared:
+                    self.line(f"  {explain(step, table.labels)}")
             if not table.does_something:
                 self.line("  nothing to do")
+        for notice, tables in shared.items():
+            self.line(f"{notice.severity} for {_first_few(tables)}: {notice.text}")
         for key, problem in plan.failures:
             self.failure(key, problem)
 
@@ -239,6 +243,16 @@ def _outside(report: RunReport) -> str:
     """Return `; outside of the scope: 355 of 365 values of trades (initial_load_count: 10)`, or an empty text."""
     parts = [text for table, coverage in report.coverage.items() for text in coverage.in_words(table)]
     return f"; outside of the scope: {_first_few(parts)}" if parts else ""
+
+
+def _shared_notes(plan: Plan) -> dict[Notice, list[str]]:
+    """Return notes that several tables have, with these tables: each is printed once."""
+    found: dict[Notice, list[str]] = {}
+    for table in plan.tables:
+        for step in table.steps:
+            if isinstance(step, Notice) and step.value is None:
+                found.setdefault(step, []).append(table.table)
+    return {notice: tables for notice, tables in found.items() if len(tables) >= MOST_NAMED}
 
 
 def _first_few(texts: Sequence[str]) -> str:

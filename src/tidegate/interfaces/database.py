@@ -15,10 +15,11 @@ from tidegate.model.connection import Connection
 from tidegate.model.description import Section, describe_schema
 from tidegate.model.foreign_keys import ForeignKey
 from tidegate.model.names import TableName, staged_name
+from tidegate.model.structure import Index, Structure
 from tidegate.model.types import Type, type_fit
 from tidegate.model.values import ValueKind
 from tidegate.sql.contents import checksum
-from tidegate.sql.text import Dialect, Sql, render, sql
+from tidegate.sql.text import Dialect, Name, Sql, names, raw, render, sql
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -305,6 +306,43 @@ class Database(ABC):
     def drop_stage(self, stage: TableName) -> Sql:
         """Return the DDL that drops a staging table."""
 
+    # What a table has besides columns, on request
+
+    def index_problem(self, columns: Sequence[Column]) -> str:
+        """Return why these columns of a table here cannot have an index; an empty text if they can."""
+        return ""
+
+    def create_index(self, table: TableName, index: Index) -> Sql:
+        """Return the DDL of an index. A `definition` is one of this kind of database."""
+        unique = raw("UNIQUE " if index.is_unique else "")
+        ending = raw(index.definition) if index.definition else sql("({columns})", columns=names(index.columns))
+        return sql(
+            "CREATE {unique}INDEX {name} ON {table} {ending}",
+            unique=unique,
+            name=Name.of(index.name),
+            table=Name.of(table),
+            ending=ending,
+        )
+
+    def add_foreign_key(self, key: ForeignKey) -> Sql:
+        """Return the DDL of a foreign key. The server checks every row that is there."""
+        return sql(
+            "ALTER TABLE {table} ADD CONSTRAINT {name} FOREIGN KEY ({columns}) REFERENCES {parent} ({theirs})",
+            table=Name.of(key.table),
+            name=Name.of(key.name),
+            columns=names(key.columns),
+            parent=Name.of(key.parent),
+            theirs=names(key.parent_columns),
+        )
+
+    def set_default(self, table: TableName, column: str, expression: str) -> Sql:
+        """Return the DDL of a default, an expression in words of this database."""
+        raise Unsupported(f"{self.label} cannot get a default for a column that is there.")
+
+    def comment(self, table: TableName, column: str, text: str) -> Sql | None:
+        """Return the DDL of a comment on a column, or on the table; None where that needs more than a statement."""
+        return None
+
     # Foreign keys and triggers
 
     can_bypass_triggers: ClassVar[bool] = False
@@ -445,6 +483,14 @@ class Session(ABC):
     def unknown_types(self, types: Sequence[str]) -> set[str]:
         """Return those of these types, as columns of this kind of database name them, that do not exist here."""
         return set()
+
+    def structures(self, tables: Sequence[TableName]) -> dict[TableName, Structure]:
+        """Return indexes, defaults and comments of those of these tables that have some."""
+        return {}
+
+    def type_definitions(self, types: Sequence[str]) -> dict[str, str]:
+        """Return the DDL of those of these types that users created, by their names; what one needs comes first."""
+        return {}
 
     def not_listed(self) -> dict[TableName, str]:
         """Return what could be a source but is not among `tables`, with the reason: a view, no right to read it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from tidegate.model.plan import ChangeSchema, Extract, Labels, Load, Notice, Read, Remove, Step
+from tidegate.model.plan import ChangeSchema, CompleteSchema, Extract, Labels, Load, Notice, Read, Remove, Step
 from tidegate.model.tokens import CursorWindow
 from tidegate.model.values import Value
 from tidegate.model.windows import is_whole
@@ -15,6 +15,8 @@ def verb_of(step: Step) -> str:
     match step:
         case ChangeSchema():
             return "change schema"
+        case CompleteSchema():
+            return "complete schema"
         case Read():
             return "read"
         case Extract():
@@ -30,7 +32,7 @@ def verb_of(step: Step) -> str:
 
 
 def value_of(step: Step) -> Value | None:
-    return None if isinstance(step, ChangeSchema) else step.value
+    return None if isinstance(step, ChangeSchema | CompleteSchema) else step.value
 
 
 def place_of(table: str, value: str) -> str:
@@ -44,6 +46,10 @@ def explain(step: Step, labels: Labels | None = None) -> str:
     match step:
         case ChangeSchema(statements, why):
             return f"change the target's schema: {why}\n" + "\n".join(
+                f"    {line}" for text in statements for line in text.splitlines()
+            )
+        case CompleteSchema(statements, why):
+            return f"complete the target's schema after the load: {why}\n" + "\n".join(
                 f"    {line}" for text in statements for line in text.splitlines()
             )
         case Read(window, why, rows):

@@ -20,6 +20,16 @@ class ChangeSchema:
 
 
 @dataclass(frozen=True)
+class CompleteSchema:
+    """DDL on the target that follows the loads: indexes, foreign keys, defaults, comments."""
+
+    statements: tuple[str, ...]
+    why: str
+    comes_last: bool = False
+    """Other tables are completed first: a foreign key needs the key that it refers to."""
+
+
+@dataclass(frozen=True)
 class Read:
     """Read both sides in tasks, because planning cannot know without them what follows. Then the table is planned
     again."""
@@ -86,7 +96,7 @@ class Notice:
     severity: str = "note"
 
 
-Step: TypeAlias = ChangeSchema | Read | Extract | Load | Remove | Notice
+Step: TypeAlias = ChangeSchema | CompleteSchema | Read | Extract | Load | Remove | Notice
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,7 @@ from tidegate.tables.order import in_load_order
 from tidegate.tables.own_columns import REMEDY, reason_without_key
 from tidegate.tables.planned import Ask, FailedTable, PlannedTable, SyncTable
 from tidegate.tables.resolve import resolve
+from tidegate.tables.structure import Sides, base_of, missing_structure
 
 LARGE_LOAD = 1_000_000
 MOST_WARNINGS = 5
@@ -81,8 +82,40 @@ class Planner:
 
         with ThreadPoolExecutor(max(1, min(len(tables), self.pipeline.project.max_connections))) as threads:
             results = list(threads.map(plan_table, tables))
+        results = self._completed(results)
         schemas_of_both = (self.pipeline.source.default_schema, self.pipeline.target.default_schema)
         return [self._in_one_transaction(result) for result in in_load_order(results, schemas_of_both)]
+
+    def _completed(self, results: list[PlannedTable | FailedTable]) -> list[PlannedTable | FailedTable]:
+        """Return the tables with steps for what `create` asks for and the target lacks."""
+        planned = [result for result in results if isinstance(result, PlannedTable)]
+        asked = [
+            result.table.found
+            for result in planned
+            if result.table.found.settings.create.follows_loads
+            and (result.table.found.target is not None or steps_move_rows(result.plan.steps))
+        ]
+        if not asked:
+            return results
+        sources = [base_of(table) for table in asked]
+        targets = [table.target_name for table in asked if table.target is not None]
+        with self._sources.session() as source, self._targets.session() as target:
+            sides = Sides(
+                self.pipeline.source,
+                self.pipeline.target,
+                source.structures(sources),
+                target.structures(targets),
+                source.foreign_keys(sources),
+                target.foreign_keys(targets),
+                {base_of(result.table.found): result.table.found for result in planned},
+            )
+        steps = {table.key: missing_structure(table, sides) for table in asked}
+        return [
+            replace(result, plan=replace(result.plan, steps=(*result.plan.steps, *steps.get(result.key, ()))))
+            if isinstance(result, PlannedTable)
+            else result
+            for result in results
+        ]
 
     def _in_one_transaction(self, result: PlannedTable | FailedTable) -> PlannedTable | FailedTable:
         """Return a table whose foreign keys form a cycle with others with a note about how they are loaded."""

@@ -9,7 +9,18 @@ from functools import partial
 
 from tidegate.errors import DatabaseError, TidegateError
 from tidegate.interfaces.database import Session
-from tidegate.model.plan import DAILY, EXCHANGED, ChangeSchema, Extract, Load, Notice, Remove, Request, Step
+from tidegate.model.plan import (
+    DAILY,
+    EXCHANGED,
+    ChangeSchema,
+    CompleteSchema,
+    Extract,
+    Load,
+    Notice,
+    Remove,
+    Request,
+    Step,
+)
 from tidegate.model.report import Finding, RunReport
 from tidegate.model.state import RESTORED
 from tidegate.model.values import Value
@@ -120,6 +131,7 @@ def _do(run: Run, control: Session, planned: Sequence[PlannedTable]) -> None:
         remove(run, control, busy)
         _load_together(run, ledger, exchanges)
         advance_counters(run, control, busy)
+        _complete_schemas(run, control, busy)
     except TidegateError as problem:
         # What concerns all tables (Spark, the lake, the control session) fails those that were not done.
         for table in busy:
@@ -162,15 +174,28 @@ def _change_schemas(run: Run, control: Session, planned: Sequence[PlannedTable])
     """Run the DDL of every table and declare its scope. A table whose DDL fails is left out of the run."""
     if any(table.table.load.keeps_rows_aside for table in planned):
         own_tables.create(control)
+    created: set[str] = set()
     for table in planned:
         for step in table.steps(ChangeSchema):
-            run.do(table.key, step, partial(_execute, control, step))
+            # Two tables may need one type, which is created once.
+            fresh = replace(step, statements=tuple(text for text in step.statements if text not in created))
+            run.do(table.key, step, partial(_execute, control, fresh))
+            created |= {*step.statements} if table.key not in run.failed else set()
         if table.key not in run.failed:
             run.declare_scope(control, table.table, table.plan.scope, table.state.scope_copies)
         run.boundary("schema changed")
 
 
-def _execute(control: Session, step: ChangeSchema) -> int:
+def _complete_schemas(run: Run, control: Session, planned: Sequence[PlannedTable]) -> None:
+    """Create what `create` asks for, of tables whose rows are there; foreign keys last."""
+    for comes_last in (False, True):
+        for table in planned:
+            for step in table.steps(CompleteSchema):
+                if step.comes_last == comes_last and table.key not in run.failed:
+                    run.do(table.key, step, partial(_execute, control, step))
+
+
+def _execute(control: Session, step: ChangeSchema | CompleteSchema) -> int:
     # Where DDL joins no transaction, each statement counts by itself: the next plan has those that are missing.
     joins = control.database.capabilities.transactional_ddl
     with control.transaction() if joins else nullcontext():

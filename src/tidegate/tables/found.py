@@ -49,6 +49,8 @@ class FoundTable:
     """The target as it is configured, for lock and ledger alike; the server may spell it otherwise."""
     generated: tuple[str, ...] = ()
     """Columns that the load generates: the source does not have them."""
+    index_on: str = ""
+    """The column that a new target is indexed by."""
     bypasses_triggers: bool = False
     """Triggers of the target do not fire while rows are loaded."""
     left_out: int | None = None
@@ -199,6 +201,7 @@ def reconcile_schema(
         lake_name=_lake_name(settings, source_db, target_name),
         ledger_name=str(target_name),
         generated=tuple(generated),
+        index_on=index.name if index is not None else "",
     )
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from tidegate.model.columns import Column, TableSchema
 from tidegate.settings import TableSettings
-from tidegate.tables.found import Catalogs
+from tidegate.tables.found import Catalogs, FoundTable
 
 
 def with_known_types(settings: TableSettings, source: TableSchema, catalogs: Catalogs) -> TableSchema:
@@ -18,6 +19,9 @@ def with_known_types(settings: TableSettings, source: TableSchema, catalogs: Cat
     twins = {column.name: target.exact_column(column.name) if target is not None else None for column in of_users}
     asked = {column.declared_type for column in of_users if twins[column.name] is None}
     unknown = catalogs.target.unknown_types(sorted(asked)) if asked else set()
+    if settings.create.types and unknown:
+        # The DDL creates them (`resolve`).
+        unknown -= {name for name in unknown if types_ddl(catalogs, [name])}
     portable = {
         column.name
         for column in of_users
@@ -32,6 +36,29 @@ def with_known_types(settings: TableSettings, source: TableSchema, catalogs: Cat
 def _is_text(column: Column) -> bool:
     """Return whether a column of the target holds values of such a type as text: an earlier run created it so."""
     return column.logical_type.family == "string"
+
+
+def types_ddl(catalogs: Catalogs, names: Sequence[str]) -> list[str]:
+    """Return the DDL of types of the source, as the target lacks them."""
+    if catalogs.source.database.kind != catalogs.target.database.kind:
+        return []
+    definitions = catalogs.source.type_definitions(names)
+    lacking = catalogs.target.unknown_types([name for name in definitions if not name.startswith("schema ")])
+    schemas = [ddl for name, ddl in definitions.items() if name.startswith("schema ")]
+    types = [ddl for name, ddl in definitions.items() if name in lacking]
+    return [*schemas, *types] if types else []
+
+
+def with_types(table: FoundTable, catalogs: Catalogs) -> FoundTable:
+    """Return the table with the DDL of types that its new columns need, before that of the columns."""
+    if not table.settings.create.types or table.schema_change is None:
+        return table
+    there = {column.name for column in table.target.columns} if table.target is not None else set()
+    new = [column for column in table.columns if column.name not in there]
+    names = sorted({column.declared_type for column in new if _is_of_users(column, catalogs.target.database.kind)})
+    statements = types_ddl(catalogs, names) if names else []
+    change = replace(table.schema_change, statements=(*statements, *table.schema_change.statements))
+    return replace(table, schema_change=change)
 
 
 def _is_of_users(column: Column, kind: str) -> bool:

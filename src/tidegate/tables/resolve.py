@@ -12,7 +12,7 @@ from tidegate.interfaces.load import Load
 from tidegate.model.plan import Notice
 from tidegate.tables.found import UNTOUCHED, Catalogs, reconcile_schema, source_schema
 from tidegate.tables.mapping import mapped, notices
-from tidegate.tables.own_types import with_known_types
+from tidegate.tables.own_types import with_known_types, with_types
 from tidegate.tables.planned import SyncTable
 from tidegate.tables.transform import Transform
 from tidegate.tables.triggers import with_triggers
@@ -41,6 +41,7 @@ def resolve(settings: ConfiguredTable, catalogs: Catalogs) -> SyncTable:
     if transform is not None:
         text = f"the target is derived: each row goes through `transform: {transform.text}`"
         found = replace(found, lake_name=transform.curated(raw_name), notices=(*found.notices, Notice(text)))
+    found = with_types(found, catalogs)
     load, found = load_class.bind(settings, found, required, columns, catalogs)
     change = change_class.bind(settings, found, columns, load.needs, catalogs)
     checks = tuple(plugins.check(name) for name in settings.check or (load.check,))

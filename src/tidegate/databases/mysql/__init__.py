@@ -125,6 +125,25 @@ class Mysql(Database):
         found = moment.get(cursor.logical_type.family)
         return None if found is None else sql("SELECT CAST({moment} AS CHAR)", moment=found)
 
+    def index_problem(self, columns: Sequence[Column]) -> str:
+        if sum(map(_key_bytes, columns)) > LONGEST_KEY:
+            return f"its columns are longer than the {LONGEST_KEY:,} bytes that a key can have"
+        return ""
+
+    def set_default(self, table: TableName, column: str, expression: str) -> Sql:
+        return sql(
+            "ALTER TABLE {table} ALTER COLUMN {column} SET DEFAULT {expression}",
+            table=Name.of(table),
+            column=Name.of(column),
+            expression=raw(expression),
+        )
+
+    def comment(self, table: TableName, column: str, text: str) -> Sql | None:
+        """That of a column would need its whole definition again."""
+        if column:
+            return None
+        return sql("ALTER TABLE {table} COMMENT = {text}", table=Name.of(table), text=Literal(text))
+
     def deferral(self, keys: Sequence[ForeignKey]) -> tuple[str, str]:
         return "without the server's checks; a query looks for rows without a parent before the commit", ""
 

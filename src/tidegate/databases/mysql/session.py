@@ -23,7 +23,7 @@ from pymysql.constants import FIELD_TYPE
 from pymysql.converters import encoders
 
 from tidegate.databases._key_ranges import split_by_key
-from tidegate.databases.mysql import catalog, constraints, transactions
+from tidegate.databases.mysql import catalog, constraints, structure, transactions
 from tidegate.databases.mysql.dialect import DIALECT
 from tidegate.databases.mysql.failures import LOST, VALUE_REFUSED, code_of, translated, unreachable, value_refused
 from tidegate.databases.mysql.statements import distinct_values, select_rows
@@ -34,6 +34,7 @@ from tidegate.interfaces.splits import Divisible
 from tidegate.model.columns import Column, TableSchema
 from tidegate.model.foreign_keys import ForeignKey
 from tidegate.model.names import TableName, resolve_names
+from tidegate.model.structure import Structure
 from tidegate.sql.text import Literal, Name, Sql, names, raw, render, sql
 
 if TYPE_CHECKING:
@@ -203,6 +204,10 @@ class MysqlSession(Session):
 
     def tables(self) -> list[TableName]:
         return [TableName(str(schema), str(table)) for schema, table in self.query(catalog.tables())]
+
+    def structures(self, tables: Sequence[TableName]) -> dict[TableName, Structure]:
+        found = self.query(structure.structure(tables)) if tables else []
+        return structure.as_structures(found, is_mariadb=self.is_mariadb)
 
     def not_listed(self) -> dict[TableName, str]:
         return {TableName(str(schema), str(view)): "a view" for schema, view in self.query(catalog.views())}

@@ -117,6 +117,24 @@ class Postgresql(Database):
             return None
         return sql("SELECT CAST(CAST({moment} AS {type}) AS text)", moment=moment, type=raw(cursor.type))
 
+    def set_default(self, table: TableName, column: str, expression: str) -> Sql:
+        return sql(
+            "ALTER TABLE {table} ALTER COLUMN {column} SET DEFAULT {expression}",
+            table=Name.of(table),
+            column=Name.of(column),
+            expression=raw(expression),
+        )
+
+    def add_foreign_key(self, key: ForeignKey) -> Sql:
+        statement = super().add_foreign_key(key)
+        return sql("{key} DEFERRABLE", key=statement) if key.is_deferrable else statement
+
+    def comment(self, table: TableName, column: str, text: str) -> Sql | None:
+        if not column:
+            return sql("COMMENT ON TABLE {table} IS {text}", table=Name.of(table), text=Literal(text))
+        place = Name((*Name.of(table).parts, column))
+        return sql("COMMENT ON COLUMN {place} IS {text}", place=place, text=Literal(text))
+
     def deferral(self, keys: Sequence[ForeignKey]) -> tuple[str, str]:
         fixed = [key for key in keys if not key.is_deferrable]
         foreign = [f"{key.name} of {key.table}" for key in fixed if not key.may_alter]

@@ -21,7 +21,7 @@ import psycopg
 from psycopg import errors, pq
 
 from tidegate.databases._key_ranges import split_by_key
-from tidegate.databases.postgresql import catalog, constraints, counters
+from tidegate.databases.postgresql import catalog, constraints, counters, structure
 from tidegate.databases.postgresql.dialect import DIALECT
 from tidegate.databases.postgresql.failures import (
     NotWritable,
@@ -39,6 +39,7 @@ from tidegate.interfaces.splits import Divisible
 from tidegate.model.columns import Column, TableSchema
 from tidegate.model.foreign_keys import ForeignKey
 from tidegate.model.names import MappedTable, TableName
+from tidegate.model.structure import Structure
 from tidegate.sql.text import Literal, Name, Sql, names, raw, render, sql
 
 if TYPE_CHECKING:
@@ -198,6 +199,20 @@ class PostgresqlSession(Session):
             else []
         )
         return {str(name) for (name,) in rows}
+
+    def structures(self, tables: Sequence[TableName]) -> dict[TableName, Structure]:
+        return structure.as_structures(self.query(structure.structure(tables))) if tables else {}
+
+    def type_definitions(self, types: Sequence[str]) -> dict[str, str]:
+        rows = self.query(structure.type_definitions(types)) if types else []
+        schemas = sorted({str(schema) for _, schema, _ in rows} - {"public"})
+        create = {
+            f"schema {schema}": render(sql("CREATE SCHEMA IF NOT EXISTS {schema}", schema=Name.of(schema)), DIALECT)
+            for schema in schemas
+        }
+        # An enum needs nothing; a composite type may have columns of an enum.
+        ordered = sorted(rows, key=lambda row: " AS ENUM " not in str(row[2]))
+        return {**create, **{str(name): str(ddl) for name, _, ddl in ordered}}
 
     def not_listed(self) -> dict[TableName, str]:
         with translated(self._connection):

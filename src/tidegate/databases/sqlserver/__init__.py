@@ -222,6 +222,19 @@ class SqlServer(Database):
             sql("IF SCHEMA_ID({schema}) IS NULL EXEC({create})", schema=Literal(table.schema), create=Literal(create)),
         ]
 
+    def set_default(self, table: TableName, column: str, expression: str) -> Sql:
+        return sql(
+            "ALTER TABLE {table} ADD DEFAULT {expression} FOR {column}",
+            table=Name.of(table),
+            column=Name.of(column),
+            expression=raw(expression),
+        )
+
+    def index_problem(self, columns: Sequence[Column]) -> str:
+        if sum(map(_key_bytes, columns)) > LONGEST_KEY:
+            return f"its columns are longer than the {LONGEST_KEY:,} bytes that a key can have"
+        return ""
+
     def create_table(self, name: TableName, columns: Sequence[Column], key: Sequence[str], index_on: str) -> list[Sql]:
         by_name = {column.name: column for column in columns}
         parts: list[Part] = [_definition(column) for column in columns]

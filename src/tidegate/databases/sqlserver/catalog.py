@@ -187,6 +187,10 @@ _ROW_VERSIONS_OF_A_REPLICA = (
     "it is read from a replica, which does not see the open transactions of the primary: with a row version as cursor,"
     " rows that are committed late can be missed: set a `look_back`, or read the primary"
 )
+_WITHOUT_SNAPSHOTS = (
+    "this database allows no snapshots: a checksum of the rows is compared before and after they are read, and a window"
+    " that changed meanwhile is refused; ALTER DATABASE ... SET ALLOW_SNAPSHOT_ISOLATION ON protects it better"
+)
 _SOURCE_WARNINGS = {
     "is_filtered": "rows that a security policy hides from this login are neither copied nor missed: {}",
     "in_memory": "it is memory-optimized: to read it, its database needs ALLOW_SNAPSHOT_ISOLATION off (error 41332)"
@@ -290,7 +294,9 @@ def _with_rights(schema: TableSchema, rights: _Rights, features: ServerFeatures)
         for column in schema.columns
     )
     target_notes = schema.target_notes if rights.see_every_table else (*schema.target_notes, _HIDDEN)
-    source_notes = (_UNKNOWN_POLICIES,) if features.policies and not rights.see_every_table else ()
+    source_notes: tuple[str, ...] = (_UNKNOWN_POLICIES,) if features.policies and not rights.see_every_table else ()
+    if not schema.reads_consistently:
+        source_notes += (_WITHOUT_SNAPSHOTS,)
     return replace(schema, columns=columns, readable=rights.read, target_notes=target_notes, source_notes=source_notes)
 
 

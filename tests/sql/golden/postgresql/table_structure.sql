@@ -1,0 +1,46 @@
+SELECT CAST(n.nspname AS text), CAST(c.relname AS text), 'index', CAST(x.relname AS text),
+       substring(pg_get_indexdef(i.indexrelid) FROM ' USING .*'), i.indisunique,
+       CASE WHEN i.indpred IS NULL AND i.indexprs IS NULL AND m.amname = 'btree' THEN
+         CAST(array_to_json(array(
+           SELECT a.attname FROM unnest(i.indkey[0:i.indnkeyatts - 1]) WITH ORDINALITY AS k(num, place)
+           JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum = k.num ORDER BY k.place)) AS text) END
+FROM pg_index AS i
+JOIN pg_class AS c ON c.oid = i.indrelid JOIN pg_namespace AS n ON n.oid = c.relnamespace
+JOIN pg_class AS x ON x.oid = i.indexrelid JOIN pg_am AS m ON m.oid = x.relam
+WHERE i.indisvalid AND NOT i.indisprimary AND (n.nspname, c.relname) IN (('sales', 'odd "orders" `of` [x] {y} 100%'), ('sales', 'daily'))
+UNION ALL
+SELECT CAST(n.nspname AS text), CAST(c.relname AS text), 'default', CAST(a.attname AS text),
+       pg_get_expr(d.adbin, d.adrelid), false, NULL
+FROM pg_attrdef AS d
+JOIN pg_class AS c ON c.oid = d.adrelid JOIN pg_namespace AS n ON n.oid = c.relnamespace
+JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum = d.adnum AND a.attgenerated = ''
+WHERE pg_get_expr(d.adbin, d.adrelid) NOT LIKE 'nextval(%' AND (n.nspname, c.relname) IN (('sales', 'odd "orders" `of` [x] {y} 100%'), ('sales', 'daily'))
+UNION ALL
+SELECT CAST(n.nspname AS text), CAST(c.relname AS text), 'comment', coalesce(CAST(a.attname AS text), ''),
+       d.description, false, NULL
+FROM pg_description AS d
+JOIN pg_class AS c ON c.oid = d.objoid JOIN pg_namespace AS n ON n.oid = c.relnamespace
+LEFT JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum = d.objsubid AND d.objsubid > 0
+WHERE d.classoid = CAST('pg_class' AS regclass) AND (n.nspname, c.relname) IN (('sales', 'odd "orders" `of` [x] {y} 100%'), ('sales', 'daily'))
+ORDER BY 1, 2, 3, 4;
+SELECT quote_ident(n.nspname) || '.' || quote_ident(t.typname), CAST(n.nspname AS text),
+  CASE t.typtype WHEN 'e' THEN
+    'CREATE TYPE ' || quote_ident(n.nspname) || '.' || quote_ident(t.typname) || ' AS ENUM (' ||
+    (SELECT string_agg(quote_literal(e.enumlabel), ', ' ORDER BY e.enumsortorder) FROM pg_enum AS e
+     WHERE e.enumtypid = t.oid) || ')'
+  ELSE
+    'CREATE TYPE ' || quote_ident(n.nspname) || '.' || quote_ident(t.typname) || ' AS (' ||
+    (SELECT string_agg(quote_ident(a.attname) || ' ' || format_type(a.atttypid, a.atttypmod), ', ' ORDER BY a.attnum)
+     FROM pg_attribute AS a WHERE a.attrelid = t.typrelid AND a.attnum > 0 AND NOT a.attisdropped) || ')'
+  END
+FROM (VALUES ('public.mood'), ('it''s.odd[]')) AS asked(name)
+JOIN pg_type AS own ON own.oid = to_regtype(asked.name)
+JOIN pg_type AS t ON t.oid = CASE WHEN own.typcategory = 'A' THEN own.typelem ELSE own.oid END
+JOIN pg_namespace AS n ON n.oid = t.typnamespace
+WHERE t.typtype IN ('e', 'c') AND n.nspname <> 'pg_catalog';
+CREATE UNIQUE INDEX "by_code" ON "sales"."odd ""orders"" `of` [x] {y} 100%" ("code", "note");
+CREATE INDEX "lower" ON "sales"."odd ""orders"" `of` [x] {y} 100%" USING btree (lower(code));
+ALTER TABLE "sales"."odd ""orders"" `of` [x] {y} 100%" ADD CONSTRAINT "fk" FOREIGN KEY ("cobid", "code") REFERENCES "sales"."daily" ("id", "code") DEFERRABLE;
+ALTER TABLE "sales"."odd ""orders"" `of` [x] {y} 100%" ALTER COLUMN "note" SET DEFAULT 'it''s';
+COMMENT ON TABLE "sales"."odd ""orders"" `of` [x] {y} 100%" IS 'it''s ours';
+COMMENT ON COLUMN "sales"."odd ""orders"" `of` [x] {y} 100%"."note" IS 'it''s ours';
