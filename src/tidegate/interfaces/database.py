@@ -335,9 +335,10 @@ class Database(ABC):
             theirs=names(key.parent_columns),
         )
 
-    def set_default(self, table: TableName, column: str, expression: str) -> Sql:
-        """Return the DDL of a default, an expression in words of this database."""
-        raise Unsupported(f"{self.label} cannot get a default for a column that is there.")
+    def set_default(self, table: TableName, column: str, expression: str) -> Sql | None:
+        """Return the DDL of a default, an expression in words of this database; None where no column that is there can
+        get one."""
+        return None
 
     def comment(self, table: TableName, column: str, text: str) -> Sql | None:
         """Return the DDL of a comment on a column, or on the table; None where that needs more than a statement."""

@@ -147,10 +147,8 @@ class _Missing:
         source = next(each for each in self.table.source.columns if each.name == name)
         is_exact = self._is_same_kind and source.database == self.sides.target.kind
         written = expression if is_exact else translated_default(expression, target)
-        if written is None:
-            yield f"the default of {column} is not created: {expression}"
-        else:
-            yield self.sides.target.set_default(self.table.target_name, name, written)
+        statement = None if written is None else self.sides.target.set_default(self.table.target_name, name, written)
+        yield f"the default of {column} is not created: {expression}" if statement is None else statement
 
     def _comments(self, comments: Mapping[str, str]) -> Iterator[Sql | str]:
         left_out = []

@@ -130,7 +130,7 @@ class Mysql(Database):
             return f"its columns are longer than the {LONGEST_KEY:,} bytes that a key can have"
         return ""
 
-    def set_default(self, table: TableName, column: str, expression: str) -> Sql:
+    def set_default(self, table: TableName, column: str, expression: str) -> Sql | None:
         return sql(
             "ALTER TABLE {table} ALTER COLUMN {column} SET DEFAULT {expression}",
             table=Name.of(table),

@@ -117,7 +117,7 @@ class Postgresql(Database):
             return None
         return sql("SELECT CAST(CAST({moment} AS {type}) AS text)", moment=moment, type=raw(cursor.type))
 
-    def set_default(self, table: TableName, column: str, expression: str) -> Sql:
+    def set_default(self, table: TableName, column: str, expression: str) -> Sql | None:
         return sql(
             "ALTER TABLE {table} ALTER COLUMN {column} SET DEFAULT {expression}",
             table=Name.of(table),

@@ -222,7 +222,7 @@ class SqlServer(Database):
             sql("IF SCHEMA_ID({schema}) IS NULL EXEC({create})", schema=Literal(table.schema), create=Literal(create)),
         ]
 
-    def set_default(self, table: TableName, column: str, expression: str) -> Sql:
+    def set_default(self, table: TableName, column: str, expression: str) -> Sql | None:
         return sql(
             "ALTER TABLE {table} ADD DEFAULT {expression} FOR {column}",
             table=Name.of(table),

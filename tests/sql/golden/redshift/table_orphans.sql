@@ -1,0 +1,1 @@
+SELECT count(*) FROM "sales"."odd ""orders"" `of` [x] {y} 100%" AS c WHERE c."cobid" IS NOT NULL AND c."code" IS NOT NULL AND NOT EXISTS (SELECT 1 FROM "sales"."daily" AS p WHERE p."id" = c."cobid" AND p."code" = c."code");
