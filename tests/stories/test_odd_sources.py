@@ -177,3 +177,22 @@ def test_two_schemas_of_one_database(copies: Copies):
         found.tidegate({"staff": None, "hr.staff": {"kind": "static"}}, schema_map={"hr": "public"})
     with pytest.raises(ConfigError, match="into a source"):
         found.tidegate({"hr.*": None}).plan()
+
+
+def test_a_large_partition_table_without_an_index_is_said(copies: Copies):
+    found = copies("postgresql", "postgresql")
+    found.in_source("""
+CREATE TABLE facts (cob integer, n integer);
+INSERT INTO facts SELECT 20240101 + n % 3, n FROM generate_series(1, 120000) AS n;
+ANALYZE facts
+""")
+    tables = {"facts": {"kind": "partition", "partition_column": "cob"}}
+    plan = found.tidegate(tables).plan().tables[0]
+    told = [step.text for step in plan.steps if isinstance(step, Notice) and step.severity == "warning"]
+    assert told == [
+        "no index of the source starts with cob: each plan reads about 120,000 rows, and so does each value that is"
+        " extracted or verified"
+    ]
+    found.in_source("CREATE INDEX ON facts (cob)")
+    plan = found.tidegate(tables).plan().tables[0]
+    assert [step for step in plan.steps if isinstance(step, Notice) and step.severity == "warning"] == []

@@ -7,10 +7,10 @@ import time
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
-from zoneinfo import ZoneInfo
 
 from tidegate.changes._incremental.state import IncrementalState, OpenTransaction, transactions_from_json
 from tidegate.changes._watermarks import of_one_counter
+from tidegate.changes._zones import clock_of
 from tidegate.errors import DatabaseError, Unsupported, ValueProblem
 from tidegate.hashing.receipts import receipt_of
 from tidegate.interfaces.change import Sessions
@@ -154,14 +154,7 @@ def _by_cursor(change: IncrementalChange, source: Session, state: IncrementalSta
 
 
 def _clock(change: IncrementalChange, source: Session) -> Value | None:
-    question = source.database.clock_query(change.cursor.columns[0])
-    if question is None:
-        return None
-    zone = getattr(change.settings, "cursor_zone", None)
-    if zone is not None and change.cursor.columns[0].logical_type.family != "instant":
-        now = datetime.fromisoformat(source.now()).astimezone(ZoneInfo(zone)).replace(tzinfo=None)
-        return Value.of(now.date() if change.kind is ValueKind.DATE else now, change.kind)
-    return Value.of(source.query(question)[0][0], change.kind)
+    return clock_of(source, change.cursor.columns[0], change.kind, getattr(change.settings, "cursor_zone", None))
 
 
 def _bounds(

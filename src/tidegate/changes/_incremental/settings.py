@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from typing import Annotated
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import Field, field_validator
 
+from tidegate.changes._zones import CursorZone
 from tidegate.settings import Columns, Duration, Settings, Text, wrong
 
 Percent = Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)]
@@ -45,13 +45,5 @@ class TimeSettings(IncrementalSettings):
     timestamp_column: Text
     """The column that tells when a row changed: `updated_at`. Or several: `greatest(updated_at, created_at)`,
     `coalesce(updated_at, created_at)`."""
-    cursor_zone: Text | None = None
-    """The time zone of a time without a zone, as `Europe/Berlin`. The zone of the server, when it is left out."""
-
-    @field_validator("cursor_zone")
-    @classmethod
-    def _is_a_zone(cls, given: str | None) -> str | None:
-        try:
-            return given if given is None else ZoneInfo(given).key
-        except (ZoneInfoNotFoundError, ValueError):
-            raise wrong("is no time zone", "Write it as `Europe/Berlin` or `UTC`.") from None
+    cursor_zone: CursorZone = None
+    """The time zone of a time without a zone: `utc`, `server` (the default), or a name such as `Europe/Berlin`."""

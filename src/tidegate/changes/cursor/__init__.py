@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from tidegate.changes._watermarks import watermark_of
+from tidegate.changes._zones import CursorZone
 from tidegate.changes.cursor.coverage import coverage_of
 from tidegate.changes.cursor.inspect import inspect_table
 from tidegate.changes.cursor.plan import CursorState, plan
@@ -51,6 +52,8 @@ class CursorSettings(Settings):
     """How many days that window has, on the source's clock."""
     look_back: Duration | None = None
     """How far before the watermark reading starts: seconds, or `10 minutes`, which is the default for times."""
+    cursor_zone: CursorZone = None
+    """The time zone of a cursor without a zone: `utc`, `server` (the default), or a name such as `Europe/Berlin`."""
 
 
 class _CursorTable(TableSettings, CursorSettings):

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from tidegate.changes._zones import clock_of
 from tidegate.changes.cursor.plan import CursorState, without_other_counters
 from tidegate.errors import Unsupported
 from tidegate.hashing.receipts import receipt_of
@@ -146,8 +147,7 @@ def _whole_source(change: CursorChange, source: Session, state: CursorState) -> 
 
 
 def _clock(change: CursorChange, source: Session) -> Value | None:
-    question = source.database.clock_query(change.column)
-    return None if question is None else Value.of(source.query(question)[0][0], change.kind)
+    return clock_of(source, change.column, change.kind, change.settings.cursor_zone)
 
 
 def _newest(

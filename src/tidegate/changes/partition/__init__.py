@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from pydantic import Field, model_validator
@@ -17,7 +17,7 @@ from tidegate.interfaces.database import Database, ReadRequest
 from tidegate.interfaces.lake import LakeTable, Layout
 from tidegate.model.columns import Column, TableSchema
 from tidegate.model.coverage import Coverage
-from tidegate.model.plan import Extract, Request, Step
+from tidegate.model.plan import Extract, Notice, Request, Step
 from tidegate.model.scope import Scope
 from tidegate.model.state import TableState
 from tidegate.model.tokens import PartitionToken
@@ -83,6 +83,10 @@ class _PartitionTable(TableSettings, PartitionSettings):
     """The settings of a table with this change."""
 
 
+MANY_ROWS = 100_000
+"""A scan of fewer rows costs less than it is worth to say."""
+
+
 @dataclass(frozen=True)
 class PartitionChange(Change):
     """The change of one partition table."""
@@ -125,7 +129,7 @@ class PartitionChange(Change):
                 UNTOUCHED,
                 "Give the target's column a type of the same sort, or partition by another column.",
             )
-        return cls(table, settings, column, in_target, kind)
+        return cls(_with_cost(table, column), settings, column, in_target, kind)
 
     @property
     def lake_table(self) -> LakeTable:
@@ -189,6 +193,19 @@ class PartitionChange(Change):
 
     def target_request(self, window: Value) -> ReadRequest:
         return self.table.from_target(has_value(self.target_column, window))
+
+
+def _with_cost(table: FoundTable, column: Column) -> FoundTable:
+    """Return the table with a warning where nothing leads to the rows of a value, and scans are not cheap."""
+    source = table.source
+    is_found = source.has_index_on(column.name) or column.name in source.partitioned_by
+    if is_found or source.row_estimate < MANY_ROWS:
+        return table
+    text = (
+        f"no index of the source starts with {column.name}: each plan reads about {source.row_estimate:,} rows, and so"
+        " does each value that is extracted or verified"
+    )
+    return replace(table, notices=(*table.notices, Notice(text, severity="warning")))
 
 
 def _required(column: Column | None) -> Column:
