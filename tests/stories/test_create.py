@@ -24,7 +24,8 @@ CREATE INDEX lower_name ON staff (lower(name));
 COMMENT ON TABLE staff IS 'people; "ours"';
 COMMENT ON COLUMN staff.name IS 'it''s the name';
 INSERT INTO store (id, code) VALUES (1, 10), (2, 20);
-INSERT INTO staff VALUES (1, 1, 'it''s ok', '{sad}', ROW('Main', 'sad'), 'Ada', NULL), (2, 2, NULL, NULL, NULL, 'Grace')
+INSERT INTO staff VALUES (1, 1, 'it''s ok', '{sad}', ROW('Main', 'sad'), 'Ada', NULL),
+  (2, 2, NULL, NULL, NULL, 'Grace', NULL)
 """
 TABLES = {"staff": {"kind": "static"}, "store": {"kind": "static"}}
 

@@ -20,6 +20,7 @@ from tidegate.errors import ConfigError, TidegateError, Unsupported
 from tidegate.loads.replace_partition import ReplacePartitionSettings
 from tidegate.model.connection import Connection
 from tidegate.model.names import TableName
+from tidegate.settings import CreateSettings
 
 ENVIRON = {
     "PROD_URL": "postgresql://reader:hunter2@prod.example.com/sales",
@@ -148,6 +149,8 @@ def test_a_short_table_has_every_default():
         "columns": {},
         "only_columns": None,
         "where": None,
+        "create": CreateSettings(),
+        "triggers": "fire",
         "batch_rows": 10_000,
         "batch_bytes": 16_777_216,
         "distribution": None,
@@ -224,10 +227,11 @@ def test_an_unknown_key_names_the_nearest_right_one(refused):
         "tidegate.yml:7: `partiton_column` is not a setting of tables.daily_transactions.\n"
         "Nothing was read or written.\n"
         "Did you mean `partition_column`? Settings here: batch_bytes, batch_rows, changes, check, checks, columns, "
+        "create, "
         "distribution, hold_back, initial_load_count, keys, kind, lake_table, load, look_back, max_apply_rows, "
         "on_target_change, "
         "only_columns, partition_column, proof, ready_query, restatement, restatement_column, retain, sort_keys, "
-        "source_table, split_rows, target_table, transform, values, where."
+        "source_table, split_rows, target_table, transform, triggers, values, where."
     )
 
 

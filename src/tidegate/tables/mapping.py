@@ -48,7 +48,8 @@ def mapped(settings: TableSettings, schema: TableSchema, source: Database) -> Ta
     names = {each.source.name: each.column.name for each in columns}
     expressions = [(source.render(sql("{value}", value=each.expression)), each.column.name) for each in columns]
     counter = source.change_counter(schema)
-    if counter is not None and schema.exact_column(counter.name) is None:
+    # A system column needs a right on the whole table: only a change that reads it asks for it.
+    if counter is not None and counter.name == settings.changes:
         expressions.append((source.render(sql("{name}", name=Name.of(counter.name))), counter.name))
     return replace(
         schema,
