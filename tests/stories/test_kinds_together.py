@@ -200,8 +200,9 @@ def test_source_order_is_kept_where_the_target_has_no_keys(shops: Callable[[str,
     assert [step.table for step in steps if step.step == "load"] == ["regions", "countries", "cities"]
 
 
-def test_plan_warns_of_foreign_keys_in_a_cycle(shops: Callable[[str, str], Shop]):
-    """A store has a manager, who works in a store. Tables outside of the cycle are not warned of."""
+def test_a_cycle_of_the_source_orders_the_tables_around_it(shops: Callable[[str, str], Shop]):
+    """A store has a manager, who works in a store. A target without foreign keys takes them one by one, and the plan has
+    nothing to say; what refers to them comes last. Cycles of the target are in `test_foreign_keys.py`."""
     shop = shops("postgresql", "postgresql")
     shop.do("CREATE TABLE stores (id int PRIMARY KEY, manager int)")
     shop.do("CREATE TABLE staff (id int PRIMARY KEY, store int REFERENCES stores)")
@@ -215,9 +216,7 @@ def test_plan_warns_of_foreign_keys_in_a_cycle(shops: Callable[[str, str], Shop]
         table.table: [step.text for step in table.steps if isinstance(step, Notice) and "cycle" in step.text]
         for table in tidegate.plan().tables
     }
-    assert warned["sales_of_staff"] == []
-    assert "form a cycle with stores" in warned["staff"][0]
-    assert "form a cycle with staff" in warned["stores"][0]
+    assert warned == {"sales_of_staff": [], "staff": [], "stores": []}
     assert [step.table for step in tidegate.run().steps if step.step == "load"][-1] == "sales_of_staff"
 
 
