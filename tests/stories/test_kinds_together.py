@@ -201,8 +201,8 @@ def test_source_order_is_kept_where_the_target_has_no_keys(shops: Callable[[str,
 
 
 def test_a_cycle_of_the_source_orders_the_tables_around_it(shops: Callable[[str, str], Shop]):
-    """A store has a manager, who works in a store. A target without foreign keys takes them one by one, and the plan has
-    nothing to say; what refers to them comes last. Cycles of the target are in `test_foreign_keys.py`."""
+    """A store has a manager, who works in a store. A target without foreign keys takes them one by one: the plan
+    has nothing to say. What refers to them comes last. Cycles of the target are in `test_foreign_keys.py`."""
     shop = shops("postgresql", "postgresql")
     shop.do("CREATE TABLE stores (id int PRIMARY KEY, manager int)")
     shop.do("CREATE TABLE staff (id int PRIMARY KEY, store int REFERENCES stores)")
