@@ -173,7 +173,7 @@ def test_two_schemas_of_one_database(copies: Copies):
     assert sides.ask(found.source, "SELECT id FROM copy.staff ORDER BY 1") == [(1,), (2,)]
     with pytest.raises(ConfigError, match=r"would load staff, hr\.staff into a source"):
         found.tidegate(tables)
-    with pytest.raises(ConfigError, match="must have one writer"):
+    with pytest.raises(ConfigError, match=r"would load staff, hr\.staff into a source"):
         found.tidegate({"staff": None, "hr.staff": {"kind": "static"}}, schema_map={"hr": "public"}).plan()
     with pytest.raises(ConfigError, match="into a source"):
         found.tidegate({"hr.*": None}).plan()
