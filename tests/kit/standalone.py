@@ -35,7 +35,7 @@ class StandaloneCluster:
 
     def add_worker(self) -> subprocess.Popen[bytes]:
         """Start a worker, and wait until the master knows it."""
-        number = len(self.workers) + 1
+        number = 1 + len(list(self.folder.glob("worker-*")))
         worker = _started(
             self.folder / f"worker-{number}",
             "org.apache.spark.deploy.worker.Worker",
