@@ -169,7 +169,7 @@ def test_new_column_of_the_source_is_synced(databases: Callable[..., str], coord
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        (SyncOptions(mode="change_tracking"), "Change Tracking is not read"),
+        (SyncOptions(mode="change_tracking", merge_mode="replace"), "Change Tracking names rows that changed or left"),
         (SyncOptions(mode="timestamp"), "needs to know by which column"),
         (SyncOptions(watermark_column="modified_date"), "Nothing was"),
     ],
@@ -334,9 +334,20 @@ def test_watermark_is_kept_and_read_again(tmp_path: Path, databases: Callable[..
         assert (tmp_path / "watermarks" / "a.b.json").exists()
 
 
-def test_change_tracking_is_refused_with_a_way_out(tmp_path: Path):
-    """The feed that is not read yet is refused, and the message names what can be used instead."""
+def test_change_tracking_is_no_single_query():
+    """The strategy alone says by which door the feed is read."""
     from tidegate import ChangeTrackingDetection
 
-    with pytest.raises(Unsupported, match="Use the mode `timestamp`"):
+    with pytest.raises(Unsupported, match="Use `SyncOptions"):
         ChangeTrackingDetection("postgresql://u@127.0.0.1/db").build_query("t")
+
+
+def test_change_tracking_needs_a_source_that_has_it(
+    coordinator: IncrementalSyncCoordinator, databases: Callable[[], str]
+):
+    """The mode reaches the engine, and a source without this feed is refused before a row moves."""
+    source, target = databases(), databases()
+    customers(source)
+    options = SyncOptions(mode="change_tracking", primary_key_column="customer_id")
+    result = coordinator.sync(source, "customers", "customers", target, "customers", options)
+    assert not result.success and "change_tracking" in (result.error_message or "")

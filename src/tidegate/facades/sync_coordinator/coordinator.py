@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from tidegate.api import Tidegate, lake_table
 from tidegate.errors import ConfigError, RunFailed, TidegateError
-from tidegate.facades.sync_coordinator.detection import change_tracking_is_missing
 from tidegate.facades.sync_coordinator.importing import repeated
 from tidegate.facades.sync_coordinator.models import (
     ChangeDetectionMode,
@@ -165,7 +164,14 @@ def _settings_of(source: str, iceberg: str, target: str, options: SyncOptions) -
     merge, keys = MergeMode(options.merge_mode), names_of(options.primary_key_column)
     places = {"source_table": source, "target_table": target, "lake_table": iceberg, **options.settings}
     if mode is ChangeDetectionMode.CHANGE_TRACKING:
-        raise change_tracking_is_missing()
+        if merge not in (MergeMode.UPSERT, MergeMode.SCD2):
+            raise ConfigError(
+                f"{iceberg}: Change Tracking names rows that changed or left, which `{merge.value}` cannot apply.",
+                "Nothing was read.",
+                "Use the merge mode `upsert` or `scd2`.",
+            )
+        feed = {"changes": "change_tracking", "load": LOADS[merge]}
+        return {"kind": "incremental", **feed, **({"keys": list(keys)} if keys else {}), **places}
     if mode is ChangeDetectionMode.FULL:
         load = {"load": "replace"} if merge is MergeMode.REPLACE else {**({"primary_keys": list(keys)} if keys else {})}
         return {"kind": "static", **load, **places}

@@ -66,17 +66,14 @@ class FullRefreshDetection(ChangeDetectionStrategy):
 
 
 class ChangeTrackingDetection(ChangeDetectionStrategy):
-    """Rows that SQL Server's Change Tracking names. This version of Tidegate does not read that feed."""
+    """Rows that SQL Server's Change Tracking names."""
 
     mode = ChangeDetectionMode.CHANGE_TRACKING
 
     def build_query(self, table_name: str, last_watermark: Watermark | None = None) -> IncrementalQuery:
-        raise change_tracking_is_missing()
-
-
-def change_tracking_is_missing() -> Unsupported:
-    return Unsupported(
-        "Change Tracking is not read by this version.",
-        "Nothing was read or written.",
-        "Use the mode `timestamp` or `id`, or `full`.",
-    )
+        """Raise Unsupported: what the server tracks is asked before and after the rows are read, in several queries."""
+        raise Unsupported(
+            "Change Tracking is no single query: whether the server still knows all changes is asked before and after.",
+            "Nothing was read or written.",
+            "Use `SyncOptions(mode='change_tracking')` or, in a project, `changes: change_tracking`.",
+        )
