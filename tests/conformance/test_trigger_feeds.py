@@ -263,6 +263,100 @@ def test_partitions_are_followed(in_postgresql: Followed):
     assert orders.state(days, start).truncated
 
 
+DAYS = """
+CREATE TABLE days (id integer, day integer, PRIMARY KEY (id, day)) PARTITION BY LIST (day);
+CREATE TABLE monday PARTITION OF days FOR VALUES IN (1);
+CREATE TABLE tuesday PARTITION OF days FOR VALUES IN (2)
+"""
+
+
+def test_partition_alone_is_followed_through_its_parent(in_postgresql: Followed):
+    """Statements that name the parent fire no statement trigger of a partition."""
+    orders = in_postgresql
+    do = orders.witness.do
+    do(DAYS)
+    orders.create("monday")
+    monday = table(orders, "monday")
+    start = orders.state(monday).now
+    do("INSERT INTO days VALUES (1, 1), (2, 1), (3, 2), (4, 2)")
+    do("UPDATE days SET day = 2 WHERE id = 1")
+    do("UPDATE days SET day = 1 WHERE id = 3")
+    do("DELETE FROM days WHERE id = 2")
+    found = orders.changes(monday, start, orders.state(monday, start).now)
+    expected = {(1, INSERT), (2, INSERT), (1, DELETE), (3, INSERT), (2, DELETE)}
+    assert {(row["id"], row["tidegate_operation"]) for row in found} == expected
+    do("TRUNCATE days")
+    assert orders.state(monday, start).truncated
+
+
+def test_table_that_became_a_partition_is_refused(in_postgresql: Followed):
+    """Its statement triggers miss what is written through the parent. With the right ones the log begins anew."""
+    orders = in_postgresql
+    do = orders.witness.do
+    do("CREATE TABLE days (id integer, line varchar(20), item varchar(40), PRIMARY KEY (id)) PARTITION BY RANGE (id)")
+    do("ALTER TABLE orders DROP CONSTRAINT orders_pkey, ADD PRIMARY KEY (id), ALTER line DROP NOT NULL")
+    orders.create("orders")
+    start = orders.state(table(orders)).now
+    do("ALTER TABLE days ATTACH PARTITION orders DEFAULT")
+    do("INSERT INTO days VALUES (1, 'a', 'missed')")
+    assert orders.state(table(orders), start).changes == 0
+    [problem] = orders.feed.problems(orders.session, table(orders))
+    assert problem.text == "the triggers of another version are installed"
+    orders.create("orders")
+    assert orders.feed.problems(orders.session, table(orders)) == []
+    assert orders.state(table(orders), start).lost == "the log of the triggers was made anew"
+
+
+@pytest.mark.parametrize(
+    ("statement", "why"),
+    [
+        ("TRUNCATE monday", "a partition of public.days was truncated or written anew"),
+        ("ALTER TABLE days DETACH PARTITION monday", "a partition of public.days was detached or dropped"),
+        ("DROP TABLE monday", "a partition of public.days was detached or dropped"),
+        ("ALTER TABLE days ATTACH PARTITION others FOR VALUES IN (3)", "a partition was attached to public.days"),
+        ("CREATE TABLE friday PARTITION OF days FOR VALUES IN (5)", ""),
+    ],
+)
+def test_rows_that_came_or_went_with_a_partition_are_told(in_postgresql: Followed, statement: str, why: str):
+    orders = in_postgresql
+    do = orders.witness.do
+    do(DAYS)
+    do("CREATE TABLE others (id integer, day integer, PRIMARY KEY (id, day))")
+    orders.create("days")
+    days = table(orders, "days")
+    do("INSERT INTO days VALUES (1, 1)")
+    start = orders.state(days).now
+    do(statement)
+    state = orders.state(days, start)
+    assert state.untold == why
+    assert orders.state(days, state.now).untold == ""
+
+
+def test_disabled_trigger_of_a_partition_is_told(in_postgresql: Followed):
+    orders = in_postgresql
+    orders.witness.do(DAYS)
+    orders.create("days")
+    days = table(orders, "days")
+    assert orders.feed.problems(orders.session, days) == []
+    orders.witness.do("ALTER TABLE monday DISABLE TRIGGER USER")
+    problems = orders.feed.problems(orders.session, days)
+    assert len(problems) == 3  # the trigger of TRUNCATE is on the parent alone
+    for problem in problems:
+        assert problem.text.endswith("is disabled: changes since then are missing in the log")
+        assert problem.statements[1] == "-- and then: tidegate run days --reload"
+        orders.witness.do(problem.statements[0])
+    assert orders.feed.problems(orders.session, days) == []
+
+
+def test_table_with_heirs_is_refused(in_postgresql: Followed):
+    orders = in_postgresql
+    orders.witness.do("CREATE TABLE later_orders () INHERITS (orders)")
+    [problem] = orders.feed.problems(orders.session, table(orders))
+    assert "tables inherit from public.orders (public.later_orders)" in problem.text
+    with pytest.raises(Unsupported, match="do not see what is written to them"):
+        orders.feed.create(orders.session, [table(orders).name])
+
+
 def test_writer_needs_no_right_on_the_log(in_postgresql: Followed):
     orders = in_postgresql
     start = end(orders)

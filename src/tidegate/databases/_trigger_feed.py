@@ -137,19 +137,25 @@ class TriggerFeed(Feed):
         return [
             Problem(
                 f"the trigger {name} is disabled: changes since then are missing in the log",
-                (*self._statements(session, [statement]), "-- and then: tidegate run --resync"),
+                (*self._statements(session, [statement]), f"-- and then: tidegate run {table.name.name} --reload"),
             )
             for name in off
             if (statement := self.enable(schema.name, name)) is not None
         ]
 
     def _missing(self, schema: TableSchema, found: Installed) -> list[Sql]:
-        """Return the statements that are still to be run."""
-        statements = [] if found.log else self.create_log(schema)
+        """Return the statements that are still to be run.
+
+        A log whose triggers were not all there lacks changes. It is made anew, so that the next run knows it."""
+        statements: list[Sql] = []
         existing, wanted = dict(found.triggers or {}), self.triggers(schema)
         for name in existing:
             if name not in wanted:
                 statements += self.drop_trigger(schema.name, name)
+        if found.log and existing.keys() != wanted.keys():
+            statements += self.drop_log(schema.name)
+        if not found.log or existing.keys() != wanted.keys():
+            statements += self.create_log(schema)
         for name, made in wanted.items():
             if name not in existing:
                 statements += made
@@ -186,6 +192,10 @@ class TriggerFeed(Feed):
 
         `log` is that of `installed`, and the first word of the position's detail."""
 
+    def untold(self, table: TableName, after: Position, now: Position) -> str:
+        """Return why rows came or went that no trigger saw, as far as the catalog tells; empty for none."""
+        return ""
+
     @abstractmethod
     def between(self, after: Position, upto: Position) -> Sql:
         """Return the condition for rows of the log between two positions."""
@@ -206,9 +216,10 @@ class TriggerFeed(Feed):
         emptied = sql("{rows} AND operation = 'T'", rows=rows)
         changes = int(str(session.query(count_rows(log, rows))[0][0]))
         is_emptied = bool(changes) and int(str(session.query(count_rows(log, emptied))[0][0])) > 0
-        if changes == 0 and now.order > after.order:
+        untold = self.untold(table.name, after, now)
+        if changes == 0 and now.order > after.order and not untold:
             now = after  # nothing was logged in between
-        return FeedState(now, now, changes, truncated=is_emptied, notices=(notice,))
+        return FeedState(now, now, changes, truncated=is_emptied, untold=untold, notices=(notice,))
 
     def read(
         self, session: Session, table: FeedTable, after: Position, upto: Position, snapshot: str

@@ -69,6 +69,8 @@ class TableSchema:
     """The tables among `referenced_by` whose rows a DELETE in this table would delete or change."""
     partitioned_by: str = ""
     """How the server partitions the table; empty if it does not."""
+    parent: str = ""
+    """The table whose partition this is, or from which it inherits (PostgreSQL); empty if there is none."""
     transactional: bool = True
     """False if a rollback does not undo changes of this table (MyISAM, external tables)."""
     reads_consistently: bool = True

@@ -21,7 +21,8 @@ from tidegate.model.types import Type
 COLUMNS = """
 SELECT n.nspname, c.relname, greatest(c.reltuples, 0)::bigint,
        has_schema_privilege(n.oid, 'USAGE') AND has_any_column_privilege(c.oid, 'SELECT'),
-       coalesce(pg_get_partkeydef(c.oid), ''), a.attname,
+       coalesce(pg_get_partkeydef(c.oid), ''),
+       coalesce((SELECT min(i.inhparent::regclass::text) FROM pg_inherits i WHERE i.inhrelid = c.oid), ''), a.attname,
        format_type(a.atttypid, a.atttypmod),
        format_type(b.oid, b.typmod),
        CASE WHEN b.typnamespace = 'pg_catalog'::regnamespace AND coalesce(k.collisdeterministic, true)
@@ -117,9 +118,9 @@ def table_schemas(
 ) -> dict[TableName, TableSchema]:
     """Return the schema of each name that exists, in exactly this case or as the only one that differs in case."""
     found: dict[TableName, dict[str, Any]] = {}
-    for schema, table, estimate, readable, partitioned_by, *column in columns:
+    for schema, table, estimate, readable, partitioned_by, parent, *column in columns:
         entry = found.setdefault(TableName(schema, table), {"columns": [], "keys": [], "guards": {}})
-        entry |= {"row_estimate": estimate, "readable": readable, "partitioned_by": partitioned_by}
+        entry |= {"row_estimate": estimate, "readable": readable, "partitioned_by": partitioned_by, "parent": parent}
         entry["columns"].append(_column(*column))
     for schema, table, *key in keys:
         if TableName(schema, table) in found:
@@ -146,6 +147,7 @@ def _schema(name: TableName, entry: dict[str, Any]) -> TableSchema:
         referenced_by=guards.get("referenced_by", ()),
         cascades_to=guards.get("cascades_to", ()),
         partitioned_by=entry["partitioned_by"],
+        parent=entry["parent"],
         readable=entry["readable"],
     )
 

@@ -22,12 +22,13 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tidegate.databases.postgresql.feeds.partitions import PARTITIONS, files_of, untold
 from tidegate.errors import DatabaseError, FeedLost, MissingObject, Transient
 from tidegate.interfaces.database import BatchSize, Session
 from tidegate.interfaces.feed import Feed, FeedHealth, FeedState, FeedTable, Problem
 from tidegate.model.feeds import Position
 from tidegate.model.names import TableName
-from tidegate.sql.text import Literal, Name, Part, Sql, sql
+from tidegate.sql.text import Literal, Name, Part, Sql, raw, sql
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -81,15 +82,13 @@ class LogicalDecoding(Feed):
             " AND CASE c.relreplident WHEN 'd' THEN i.indisprimary WHEN 'i' THEN i.indisreplident ELSE false END),"
             "'stored_apart', (SELECT json_agg(a.attname) FROM pg_attribute AS a WHERE a.attrelid = c.oid"
             " AND a.attnum > 0 AND NOT a.attisdropped AND a.attlen = -1 AND a.attstorage IN ('x', 'e')),"
-            "'partitions', (SELECT json_object_agg(p.oid, json_build_array(p.relfilenode, i.xmin = t.xmin))"
-            " FROM pg_partition_tree(c.oid) AS tree JOIN pg_class AS p ON p.oid = tree.relid"
-            " JOIN pg_inherits AS i ON i.inhrelid = p.oid JOIN pg_type AS t ON t.oid = p.reltype"
-            " WHERE c.relkind = 'p' AND tree.level > 0),"
+            "'partitions', {partitions},"
             "'generated', (SELECT json_agg(a.attname) FROM pg_attribute AS a WHERE a.attrelid = c.oid"
             " AND NOT a.attisdropped AND a.attgenerated <> '')"
             ") AS text) FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace"
             " WHERE n.nspname = {schema} AND c.relname = {table}",
             name=Literal(self.name),
+            partitions=raw(PARTITIONS),
             schema=Literal(table.schema),
             table=Literal(table.name),
         )
@@ -191,15 +190,15 @@ class LogicalDecoding(Feed):
             )
         if after is None or lost:
             return FeedState(now, first, None, lost, notices=notices, warnings=warnings)
-        untold = _untold(table, facts, json.loads(after.detail).get("partitions") or {})
+        why = untold(table.name, facts["partitions"], json.loads(after.detail).get("partitions") or {})
         if now.order <= after.order:
-            return FeedState(now, first, 0, untold=untold, notices=notices, warnings=warnings)
+            return FeedState(now, first, 0, untold=why, notices=notices, warnings=warnings)
         changes, truncates = self._count(session, facts["oid"], after.order, now.order, snapshot)
-        return FeedState(now, first, changes, "", bool(truncates), untold, notices, warnings)
+        return FeedState(now, first, changes, "", bool(truncates), why, notices, warnings)
 
     def _detail(self, session: Session, facts: dict[str, Any]) -> str:
         member = facts["member"] or {}
-        files = {oid: file for oid, (file, _) in sorted((facts["partitions"] or {}).items())}
+        files = files_of(facts["partitions"])
         place = {"oid": facts["oid"], "member": member.get("oid"), "source": session.identity()}
         return json.dumps({**place, "partitions": files} if files else place)
 
@@ -419,21 +418,6 @@ class LogicalDecoding(Feed):
         if facts["publication"] is not None and not facts["standby"]:
             statements.append(sql("DROP PUBLICATION {name}", name=Name.of(self.name)))
         return statements
-
-
-def _untold(table: FeedTable, facts: dict[str, Any], known: dict[str, int]) -> str:
-    """Return which rows of partitions came or went without a change in the log.
-
-    It tells no DETACH, ATTACH and DROP, and no TRUNCATE of a single partition. A partition that was created in its
-    place tells all of its rows."""
-    now = facts["partitions"] or {}
-    if any(oid not in now for oid in known):
-        return f"a partition of {table.name} was detached or dropped"
-    if any(now[oid][0] != file for oid, file in known.items()):
-        return f"a partition of {table.name} was truncated or written anew"
-    if any(oid not in known and not was_created for oid, (_, was_created) in now.items()):
-        return f"a partition was attached to {table.name}"
-    return ""
 
 
 def _started(blocks: Generator[Any, None, None]) -> tuple[Any, Generator[Any, None, None]]:

@@ -3,6 +3,10 @@
 Facts that shape this file
  * A trigger per statement gets all changed rows at once, in a transition table. Partitioned tables have row triggers
    only: those are cloned to every partition.
+ * A statement fires the statement triggers of the table that it names. So what is written through a parent does not
+   fire those of a partition, nor those of a table that inherits. Row triggers of both fire, and TRUNCATE triggers.
+ * Row triggers are cloned to partitions, not to tables that inherit: these can be written to without any trigger.
+ * A clone can be disabled by itself.
  * Each row of the log has the id of its transaction. A snapshot says of every id whether it is committed. So what lies
    between two snapshots is exactly what was committed in between, however long a transaction was open.
  * The number of ids that a snapshot sees as finished only grows, and orders snapshots.
@@ -14,12 +18,17 @@ Facts that shape this file
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from tidegate.databases._trigger_feed import Installed, TriggerFeed
 from tidegate.databases.postgresql.dialect import DIALECT
+from tidegate.databases.postgresql.feeds.partitions import PARTITIONS, Partitions, files_of, untold
+from tidegate.errors import Unsupported
 from tidegate.interfaces.database import Session
+from tidegate.interfaces.feed import FeedTable, Problem
 from tidegate.model.columns import Column, TableSchema
 from tidegate.model.feeds import Position
 from tidegate.model.names import TableName
@@ -39,7 +48,34 @@ class PostgresqlTriggers(TriggerFeed):
     """Four triggers per table, and one function."""
 
     dialect: ClassVar[Dialect] = DIALECT
-    bypassed_by: ClassVar[str] = "DDL that moves rows, such as a partition that is attached or detached"
+    bypassed_by: ClassVar[str] = "DDL that rewrites values, such as ALTER COLUMN ... TYPE ... USING"
+
+    def problems(self, session: Session, table: FeedTable) -> list[Problem]:
+        heirs = self._heirs(session, table.name)
+        return [Problem(_by_passed(table.name, heirs))] if heirs else super().problems(session, table)
+
+    def create(self, session: Session, tables: Sequence[TableName]) -> list[Sql]:
+        for table in tables:
+            if heirs := self._heirs(session, table):
+                raise Unsupported(
+                    f"{_by_passed(table, heirs)}.", "Nothing was changed.", "Read the table with another `changes`."
+                )
+        return super().create(session, tables)
+
+    def _heirs(self, session: Session, table: TableName) -> list[str]:
+        """Return the tables that inherit from a table and are not partitions of it."""
+        rows = session.query(
+            sql(
+                "SELECT CAST(CAST(h.oid AS regclass) AS text) FROM pg_catalog.pg_inherits AS i"
+                " JOIN pg_catalog.pg_class AS h ON h.oid = i.inhrelid AND NOT h.relispartition"
+                " JOIN pg_catalog.pg_class AS c ON c.oid = i.inhparent"
+                " JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace"
+                " WHERE n.nspname = {schema} AND c.relname = {table} ORDER BY 1",
+                schema=Literal(table.schema),
+                table=Literal(table.name),
+            )
+        )
+        return [str(name) for (name,) in rows]
 
     def log_table(self, table: TableName) -> TableName:
         return TableName(self.name, self.stem(table))
@@ -62,7 +98,7 @@ class PostgresqlTriggers(TriggerFeed):
         ]
 
     def triggers(self, schema: TableSchema) -> dict[str, list[Sql]]:
-        is_per_row = bool(schema.partitioned_by)
+        is_per_row = bool(schema.partitioned_by or schema.parent)
         body = self._body_per_row(schema) if is_per_row else self._body(schema)
         name = self.trigger_name(schema, body)
         function = Name((self.name, name))
@@ -166,7 +202,9 @@ class PostgresqlTriggers(TriggerFeed):
         )
         triggers = session.query(
             sql(
-                "SELECT t.tgname, CAST(t.tgenabled AS text) FROM pg_catalog.pg_trigger AS t"
+                "SELECT t.tgname, (WITH RECURSIVE clones AS (SELECT t.oid, t.tgenabled UNION ALL"
+                " SELECT d.oid, d.tgenabled FROM pg_catalog.pg_trigger AS d JOIN clones ON d.tgparentid = clones.oid)"
+                " SELECT bool_and(tgenabled = 'A') FROM clones) FROM pg_catalog.pg_trigger AS t"
                 " JOIN pg_catalog.pg_class AS c ON c.oid = t.tgrelid"
                 " JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace"
                 " WHERE n.nspname = {schema} AND c.relname = {table} AND NOT t.tgisinternal ORDER BY t.tgname",
@@ -174,19 +212,32 @@ class PostgresqlTriggers(TriggerFeed):
                 table=Literal(table.name),
             )
         )
-        ours = {str(name): str(state) == "A" for name, state in triggers if self._is_ours(str(name), table)}
+        ours = {str(name): bool(is_on) for name, is_on in triggers if self._is_ours(str(name), table)}
         return Installed(str(found[0][0]) if found else "", ours)
 
     # Reading
 
     def bounds(self, session: Session, table: TableName, log: str, after: Position | None) -> Position:
-        snapshot = str(session.query(sql("SELECT CAST(pg_current_snapshot() AS text)"))[0][0])
-        _, most, waiting = snapshot.split(":")
+        [(snapshot, partitions)] = session.query(
+            sql(
+                "SELECT CAST(pg_current_snapshot() AS text), (SELECT CAST({partitions} AS text)"
+                " FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace"
+                " WHERE n.nspname = {schema} AND c.relname = {table})",
+                partitions=raw(PARTITIONS),
+                schema=Literal(table.schema),
+                table=Literal(table.name),
+            )
+        )
+        _, most, waiting = str(snapshot).split(":")
         open_ids = len(waiting.split(",")) if waiting else 0
-        return Position(f"{int(most) - open_ids:020d}", f"{log} {snapshot}")
+        known = json.dumps(json.loads(str(partitions or "{}")), separators=(",", ":"))
+        return Position(f"{int(most) - open_ids:020d}", f"{log} {snapshot} {known}".removesuffix(" {}"))
+
+    def untold(self, table: TableName, after: Position, now: Position) -> str:
+        return untold(table, _partitions(now), files_of(_partitions(after)))
 
     def between(self, after: Position, upto: Position) -> Sql:
-        was, now = (position.detail.partition(" ")[2] for position in (after, upto))
+        was, now = (position.detail.split(" ")[1] for position in (after, upto))
         return sql(
             "(transaction_id >= CAST({oldest} AS xid8)"
             " AND pg_visible_in_snapshot(transaction_id, CAST({now} AS pg_snapshot))"
@@ -197,7 +248,7 @@ class PostgresqlTriggers(TriggerFeed):
         )
 
     def remove(self, session: Session, log: TableName, upto: Position) -> None:
-        snapshot = upto.detail.partition(" ")[2]
+        snapshot = upto.detail.split(" ")[1]
         session.execute(
             sql(
                 "DELETE FROM {log} WHERE transaction_id < CAST({most} AS xid8)"
@@ -207,6 +258,17 @@ class PostgresqlTriggers(TriggerFeed):
                 snapshot=Literal(snapshot),
             )
         )
+
+
+def _partitions(position: Position) -> Partitions:
+    """Return the partitions at a position; empty for a table that has none."""
+    known = position.detail.split(" ")[2:]
+    return json.loads(known[0]) if known else {}
+
+
+def _by_passed(table: TableName, heirs: Sequence[str]) -> str:
+    names = ", ".join(heirs)
+    return f"tables inherit from {table} ({names}): triggers of {table} do not see what is written to them"
 
 
 def _columns(key: list[Column], image: str) -> list[Part]:
