@@ -77,6 +77,7 @@ from tidegate.spark.engine import engine_of
 from tidegate.spark.place import Place
 from tidegate.state.ledger import Ledger
 from tidegate.state.lock import whoami
+from tidegate.state.mirrors import FileMirror, PropertyMirror
 from tidegate.tables.planned import FailedTable, SyncTable, as_plan
 from tidegate.tables.status import status_of
 
@@ -704,6 +705,16 @@ class Tidegate:
 def lake_table(kind: str, place: str | Path, name: str) -> OpenTable:
     """Return a table of a lake by its name, whoever made it, without a project."""
     return plugins.lake(kind).at(Path(place).absolute()).opened(TableName.parse(name))
+
+
+def watermark_file(place: str | Path, table: str) -> FileMirror:
+    """Return the JSON file below this folder that holds a copy of a table's watermark."""
+    return FileMirror(plugins.lake("parquet").at(Path(place).absolute()), table)
+
+
+def watermark_property(place: str | Path, table: str, name: str) -> PropertyMirror:
+    """Return the property of an Iceberg table that holds a copy of its watermark."""
+    return PropertyMirror(lake_table("iceberg", place, table), table, name)
 
 
 def _lake(project: Project) -> Lake:

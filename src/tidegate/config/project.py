@@ -158,6 +158,10 @@ class Project(Settings):
     """When `tidegate monitor` raises an alert, and where figures and alerts go."""
     schema_map: Mapping[str, str] = {}
     """Schemas of the target by those of the source: `{sales: public}`. Tables that name a `target_table` keep it."""
+    watermark_mirrors: tuple[Literal["file", "table", "properties"], ...] = ()
+    """Where a run also writes how far each table is synced, for other programs: `file` is `watermarks/{table}.json` in
+    the lake, `table` a row of `tidegate.watermarks` in the target, `properties` a property of the Iceberg table. The
+    ledger counts; a mirror that disagrees is a warning and is written again."""
     new_tables: Literal["report", "sync"] = "report"
     """What happens to tables that came to the source after the first run and that a pattern selects: `report` says so
     in plan and run, `sync` takes them."""
@@ -198,6 +202,15 @@ class Project(Settings):
                 remedy = "Name another target, or take the pattern out of `protected`."
                 raise wrong(f"is protected by the pattern `{pattern}`: {target.display}", remedy)
         return target
+
+    @field_validator("watermark_mirrors")
+    @classmethod
+    def _lake_keeps_them(cls, mirrors: tuple[str, ...], seen: ValidationInfo) -> tuple[str, ...]:
+        lake = seen.data.get("lake")
+        if "properties" in mirrors and lake is not None and not plugins.lake(lake.format).has_table_properties:
+            problem = f"asks for `properties`, and tables of a lake of the format `{lake.format}` have none"
+            raise wrong(problem, "Use `lake: iceberg:...`, or `file`.", unsupported=True)
+        return mirrors
 
     @field_validator("spark")
     @classmethod

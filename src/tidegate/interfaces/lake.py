@@ -115,6 +115,8 @@ class Lake(ABC):
     """Committed windows of tables, at one place. Holds no connection, so that Spark tasks can carry it."""
 
     kind: ClassVar[str]
+    has_table_properties: ClassVar[bool] = False
+    """Whether a table that was `opened` keeps properties."""
 
     @classmethod
     @abstractmethod
@@ -286,6 +288,17 @@ class Lake(ABC):
     def opened(self, name: TableName) -> OpenTable:
         """Return one table by its name, whoever made it."""
         raise self.without_history()
+
+    def read_text(self, path: str) -> str:
+        """Return a small text that is kept beside the tables; empty when there is none."""
+        raise self._without_texts()
+
+    def write_text(self, path: str, text: str) -> None:
+        """Replace a small text that is kept beside the tables, at once."""
+        raise self._without_texts()
+
+    def _without_texts(self) -> Unsupported:
+        return Unsupported(f"A lake of the format `{self.kind}` keeps no texts.", "Nothing was read or written.", "")
 
     def without_history(self) -> Unsupported:
         return Unsupported(

@@ -566,6 +566,14 @@ class TableLake(Lake):
     def drop_superseded(self, table: LakeTable, ids: Sequence[str]) -> None:
         """Do nothing: older states of a table are its history, and `entries` calls none of them superseded."""
 
+    # Small texts
+
+    def read_text(self, path: str) -> str:
+        return self.storage.read_text(path)
+
+    def write_text(self, path: str, text: str) -> None:
+        self.storage.write_text(path, text)
+
     # The scope
 
     def save_scope(self, table: LakeTable, target: str, scope: Scope) -> None:

@@ -9,6 +9,7 @@ from tidegate.model.state import LedgerEntry
 from tidegate.model.status import VersionsStatus
 from tidegate.model.tokens import WatermarkSet
 from tidegate.model.values import Value, ValueKind
+from tidegate.runs.mirrors import write_mirrors
 from tidegate.runs.plan import planning
 from tidegate.runs.record import record_watermark
 from tidegate.runs.run import Pipeline, Run
@@ -44,6 +45,7 @@ def set_watermark(run: Run, key: str, text: str | None, who: str, why: str) -> W
             entry = LedgerEntry(1, "watermark", 0, "", token=token, run=run.id)
             ledger.record(table.ledger_name, name.text, entry)
             record_watermark(control, planned, token)
+        write_mirrors(run, control, [planned])
     return token
 
 

@@ -83,6 +83,16 @@ def _record_table(run: Run, control: Session, planned: PlannedTable, outcomes: S
     records.record_load(metrics)
 
 
+def newest_watermark(control: Session, planned: PlannedTable) -> str | None:
+    """Return how far the ledger says that the table is synced; None where it has no watermark, or was reset."""
+    entries = Ledger(control).entries(planned.table.ledger_name)
+    newest = max(entries.values(), key=lambda entry: entry.at, default=None)
+    if newest is not None and isinstance(newest.token, WatermarkSet):
+        return None if newest.token.watermark is None else newest.token.watermark.text
+    reached = _newest(control, planned)[1]
+    return None if reached is None else reached.text
+
+
 def _newest(control: Session, planned: PlannedTable) -> tuple[CursorWindow | None, Value | None]:
     """Return the token of the window that was loaded last, and how far the table is synced: by its cursor, or by the
     greatest partition value."""

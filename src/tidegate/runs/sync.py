@@ -28,6 +28,7 @@ from tidegate.runs.confirm import confirm
 from tidegate.runs.counters import advance_counters
 from tidegate.runs.extract import extract
 from tidegate.runs.load import Exchanges, load, load_together
+from tidegate.runs.mirrors import Mirrors, compared_mirrors
 from tidegate.runs.plan import planning
 from tidegate.runs.read import READ, read_first
 from tidegate.runs.record import record
@@ -94,8 +95,9 @@ def sync(
         held = run.lock(control, keys)
         planned = [part.of(table) for table in _plan(run, held, ask)]
         planned = keep_unknown_rows(run, planned, lambda table: ask(table.table, table.state))
+        mirrors = compared_mirrors(run, control, planned)
         _do(run, control, planned)
-        _finish(run, control, held, planned)
+        _finish(run, control, held, planned, mirrors)
         _declare_changed_where(run, control, planned)
         run.findings += [*notes_of(run.pipeline), *_warnings(planned)]
         is_held = any(table.is_held for table in planned)
@@ -140,13 +142,14 @@ def _do(run: Run, control: Session, planned: Sequence[PlannedTable]) -> None:
         run.pipeline.lake.end(run.id)
 
 
-def _finish(run: Run, control: Session, held: Sequence[str], planned: Sequence[PlannedTable]) -> None:
+def _finish(run: Run, control: Session, held: Sequence[str], planned: Sequence[PlannedTable], mirrors: Mirrors) -> None:
     """Do what follows the loads. The rows are committed: where the control session was lost, the next run does it."""
     if not control.is_open:
         return
     try:
         tidy_stages(run, control, held)
         record(run, control, planned)
+        mirrors.write()
         _go_on(run, control, planned)
         confirm(run, control, planned)
     except DatabaseError as problem:

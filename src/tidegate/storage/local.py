@@ -15,6 +15,7 @@ import fcntl
 import os
 import shutil
 import stat
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -95,7 +96,7 @@ class LocalFolder(Storage):
         place = self.root / path
         try:
             place.parent.mkdir(parents=True, exist_ok=True)
-            written = place.with_suffix(f".{os.getpid()}")
+            written = place.with_suffix(f".{os.getpid()}-{threading.get_ident()}")
             written.write_text(text)
             os.replace(written, place)
         except OSError as problem:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import uuid
 from abc import ABC, abstractmethod
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
-from tidegate.api import Frames, lake_table
+from tidegate.api import Frames, watermark_file, watermark_property
 from tidegate.facades.sync_coordinator.models import Watermark
 
 PIPELINE = "SyncWatermarks"
@@ -32,24 +30,14 @@ class FileWatermarkStore(WatermarkStore):
     """JSON files: `{warehouse}/watermarks/{table}.json`. Each is replaced at once."""
 
     def __init__(self, warehouse: str | Path) -> None:
-        self.folder = Path(warehouse) / "watermarks"
+        self.warehouse = Path(warehouse)
 
     def get_watermark(self, table_name: str) -> Watermark | None:
-        try:
-            return _read(self._file(table_name).read_text())
-        except FileNotFoundError:
-            return None
+        text = watermark_file(self.warehouse, table_name).read_text()
+        return _read(text) if text else None
 
     def set_watermark(self, table_name: str, watermark: Watermark) -> None:
-        file = self._file(table_name)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        # Readers see the old text or the new one, and writers do not share a file.
-        written = file.with_name(f".{file.name}.{uuid.uuid4().hex}")
-        written.write_text(_written(watermark))
-        written.replace(file)
-
-    def _file(self, table_name: str) -> Path:
-        return self.folder / f"{quote(table_name, safe='')}.json"
+        watermark_file(self.warehouse, table_name).write_text(_written(watermark))
 
 
 class DatabaseWatermarkStore(WatermarkStore):
@@ -76,23 +64,22 @@ class TablePropertyWatermarkStore(WatermarkStore):
         self.warehouse = Path(warehouse)
 
     def get_watermark(self, table_name: str) -> Watermark | None:
-        table = lake_table("iceberg", self.warehouse, table_name)
-        text = table.properties().get(PROPERTY) if table.exists else None
-        return None if text is None else _read(text)
+        text = watermark_property(self.warehouse, table_name, PROPERTY).read_text()
+        return _read(text) if text else None
 
     def set_watermark(self, table_name: str, watermark: Watermark) -> None:
-        lake_table("iceberg", self.warehouse, table_name).set_properties({PROPERTY: _written(watermark)})
+        watermark_property(self.warehouse, table_name, PROPERTY).write_text(_written(watermark))
 
 
 def _written(watermark: Watermark) -> str:
-    told = {
+    values = {
         name: value.isoformat() if isinstance(value, datetime) else value for name, value in asdict(watermark).items()
     }
-    return json.dumps(told)
+    return json.dumps(values)
 
 
 def _read(text: str) -> Watermark:
-    told: dict[str, Any] = json.loads(text)
+    values: dict[str, Any] = json.loads(text)
     for name in ("last_sync_timestamp", "created_at"):
-        told[name] = datetime.fromisoformat(told[name]) if told[name] is not None else None
-    return Watermark(**told)
+        values[name] = datetime.fromisoformat(values[name]) if values[name] is not None else None
+    return Watermark(**values)

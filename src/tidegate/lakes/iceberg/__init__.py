@@ -41,6 +41,7 @@ class IcebergLake(TableLake):
     """Iceberg tables below one folder."""
 
     kind = "iceberg"
+    has_table_properties = True
 
     storage: Storage
     catalog_settings: Pairs = field(default=(), repr=False)

@@ -466,6 +466,14 @@ class ParquetLake(Lake):
         elif path:
             self.storage.delete(path)
 
+    # Small texts
+
+    def read_text(self, path: str) -> str:
+        return self.storage.read_text(path)
+
+    def write_text(self, path: str, text: str) -> None:
+        self.storage.write_text(path, text)
+
     # The scope. Footers cannot tell it after a value was forgotten.
 
     def save_scope(self, table: LakeTable, target: str, scope: Scope) -> None:
