@@ -22,7 +22,7 @@ import sqlalchemy
 from kit import sides
 from kit.project import database_on
 from tidegate import IncrementalLoadManager
-from tidegate.errors import ConfigError, DriftStop, Unsupported, ValueProblem
+from tidegate.errors import ConfigError, DriftStop, FeedLost, MissingObject, Unsupported, ValueProblem
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -242,6 +242,43 @@ def test_events_of_the_databases_log(place: Callable[[str], Place]):
         assert list(manager.read_cdc_stream({**config, "keep_days": 0})["operation"]) == []
     finally:
         db.do("SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots")
+
+
+def test_events_of_the_binary_log(logging_mariadb: MariaDb, spark: SparkSession):
+    """The server keeps no place: a watermark does. A call that was killed before it was written keeps nothing twice."""
+    with database_on(logging_mariadb) as url:
+        db = Place(url, spark)
+        manager = db.manager
+        db.do("CREATE TABLE logged (id int PRIMARY KEY, name varchar(20), at datetime(6), amount decimal(9,2))")
+        config = {"cdc_type": "log_based", "table": "logged", "primary_key": "id"}
+        with pytest.raises(MissingObject, match="nobody said from where"):
+            manager.read_cdc_stream(config)
+        assert manager.configure_cdc_source(config)["statements"] == []
+        began = manager.get_last_watermark("cdc", "logged")
+        assert list(manager.read_cdc_stream(config)["operation"]) == []
+        db.do("INSERT INTO logged VALUES (1, 'a', '2024-01-31 10:00:00.5', 1.5), (2, NULL, NULL, NULL)")
+        manager.configure_cdc_source(config)
+        db.do("UPDATE logged SET id = 3 WHERE id = 1")
+        db.do("DELETE FROM logged WHERE id = 2")
+        events = manager.read_cdc_stream(config)
+        assert list(events["operation"]) == ["insert", "insert", "delete", "insert", "delete"]
+        manager.apply_cdc_changes("applied", events)
+        assert db.ask("SELECT * FROM applied") == db.ask("SELECT * FROM logged") != []
+        manager.update_watermark("cdc", "logged", began.watermark_value, began.watermark_column, "cdc")
+        again = manager.read_cdc_stream(config, from_lsn=events["log_position"][1])
+        assert list(again["log_position"]) == list(events["log_position"][2:])
+        db.do("RESET MASTER")
+        with pytest.raises(FeedLost, match="resync: True"):
+            manager.read_cdc_stream(config)
+        manager.configure_cdc_source(config)
+        with pytest.raises(FeedLost):
+            manager.read_cdc_stream(config)
+        manager.configure_cdc_source({**config, "resync": True})
+        db.do("INSERT INTO logged VALUES (9, 'since', NULL, NULL)")
+        since = manager.read_cdc_stream(config, from_lsn=events["log_position"].iloc[-1])
+        assert list(since["operation"]) == ["insert"]
+        manager.apply_cdc_changes("applied", since)
+        assert db.ask("SELECT id FROM applied ORDER BY id") == [(3,), (9,)]
 
 
 def test_late_rows_are_kept_apart_once(place: Callable[[str], Place]):

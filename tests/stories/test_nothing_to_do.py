@@ -5,13 +5,18 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from psycopg import sql
 
-from kit.project import Story, cli
+from kit.copied import Copied
+from kit.project import Story, cli, database_on
 from kit.witness import Witness
 from tidegate import Tidegate
+
+if TYPE_CHECKING:
+    from tidegate.demo.embedded import EmbeddedPostgres
 
 pytestmark = [pytest.mark.postgres, pytest.mark.spark]
 
@@ -46,6 +51,38 @@ def test_idle_run_starts_no_java(story: Story, tmp_path: Path, java: dict[str, s
     assert output.endswith(" s, no Spark)\n")
     assert errors == ""
     assert not (tmp_path / "called").exists()
+
+
+@pytest.mark.parametrize("source", ["postgresql", pytest.param("mysql", marks=pytest.mark.mysql)])
+def test_idle_feed_starts_no_java(
+    source: str, postgres: EmbeddedPostgres, request: pytest.FixtureRequest, tmp_path: Path, java: dict[str, str]
+):
+    """Of a slot or a binary log with changes of other tables alone, a run says that there is nothing to do."""
+    server = postgres if source == "postgresql" else request.getfixturevalue("logging_mariadb")
+    with database_on(server) as from_url, database_on(postgres) as to_url:
+        copied = Copied(from_url, to_url, tmp_path / "lake")
+        copied.in_source("CREATE TABLE items (id int PRIMARY KEY);\nCREATE TABLE others (id int PRIMARY KEY)")
+        copied.in_source("INSERT INTO items VALUES (1)")
+        tables = {"items": {"kind": "incremental", "changes": "cdc"}}
+        synced = copied.tidegate(tables)
+        if source == "postgresql":
+            synced.create_feed()
+        try:
+            synced.run()
+            configuration = tmp_path / "tidegate.yml"
+            places = {"source": from_url, "target": to_url, "lake": str(copied.lake)}
+            configuration.write_text(json.dumps({**places, "tables": tables}))
+            copied.in_source("INSERT INTO others VALUES (1)")
+            code, output, errors = cli("run", "-c", configuration, environment=java)
+            assert (code, errors) == (0, "")
+            assert output.startswith("run: nothing to do (")
+            assert output.endswith(" s, no Spark)\n")
+            assert not (tmp_path / "called").exists()
+            copied.in_source("INSERT INTO items VALUES (2)")
+            assert synced.plan().does_something
+        finally:
+            if source == "postgresql":
+                synced.drop_feed()
 
 
 def test_engine_process_needs_no_java(story: Story, tmp_path: Path, java: dict[str, str]):

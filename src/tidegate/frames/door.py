@@ -109,9 +109,9 @@ class Frames(DatabaseFrames):
         """Keep events of a table in CDC_EVENTS, each once; return how many are new there."""
         return events.archive(self, table, events.events_of(given))
 
-    def create_log(self, table: str, keys: Sequence[str], name: str) -> tuple[str, ...]:
+    def create_log(self, table: str, keys: Sequence[str], name: str, *, resync: bool = False) -> tuple[str, ...]:
         """Create on the server what reading the log needs; return the statements."""
-        return LogEvents.of(self, table, keys, name).create()
+        return LogEvents.of(self, table, keys, name).create(self, resync=resync)
 
     def keep_log_events(self, table: str, keys: Sequence[str], name: str) -> int:
         """Keep the events of a table that its database's log has since the last call; return how many."""

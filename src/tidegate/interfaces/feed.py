@@ -103,6 +103,8 @@ class Feed(ABC):
     has_images: ClassVar[bool] = True
     """The log has the values of rows, so that `mode: images` is possible."""
     has_commit_times: ClassVar[bool] = True
+    keeps_place: ClassVar[bool] = False
+    """The server keeps where reading goes on, as a slot does: `FeedState.first` is there. `confirm` moves it."""
 
     @property
     @abstractmethod

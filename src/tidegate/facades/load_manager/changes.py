@@ -28,7 +28,7 @@ class ChangeCapture:
     def configure(self, config: Mapping[str, Any]) -> dict[str, Any]:
         settings = _checked(config)
         table = str(settings["table"])
-        keys = self._require_key(settings)
+        keys, resync = self._require_key(settings), bool(settings.pop("resync", False))
         if "events" in settings:
             self._handed_in[table] = settings.pop("events")
         configured = {**settings, "primary_key": keys}
@@ -36,7 +36,7 @@ class ChangeCapture:
             configured["feed_name"] = _feed_name(settings)
         self._frames.stream(PIPELINE, table).set_settings(configured)
         if settings["cdc_type"] == "log_based":
-            done = self._frames.create_log(table, keys, configured["feed_name"])
+            done = self._frames.create_log(table, keys, configured["feed_name"], resync=resync)
             configured = {**configured, "statements": list(done)}
         return configured
 

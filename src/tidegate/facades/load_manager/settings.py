@@ -48,6 +48,7 @@ CDC = {
     "events",
     "feed_name",
     "keep_days",
+    "resync",
     "pipeline_id",
     "source_id",
 }

@@ -43,6 +43,7 @@ class LogicalDecoding(Feed):
     """The slot and the publication of a project."""
 
     label = "logical decoding"
+    keeps_place = True
 
     name: str
     """What slot and publication are called."""
