@@ -780,7 +780,8 @@ class TableSync:
     @property
     def partitions(self) -> Partitions:
         """The native partitions of the table in the target: their layout, stages and switches by hand."""
-        return Partitions(self._project._run("switch"), self.name)
+        project = self._project
+        return Partitions(project._pipeline, lambda: project._run("switch"), self.name)
 
     def status(self, *, count_all: bool = False) -> TableStatus:
         return self._project.status(self.name, count_all=count_all)[0]

@@ -18,9 +18,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from kit import sides
 from kit.project import cli
-from kit.shop import Shop
+from kit.shop import Shop, ago, conditions
 from tidegate.errors import ConfigError, RunFailed
-from tidegate.model.health import Snapshot
 
 pytestmark = [pytest.mark.postgres]
 
@@ -61,28 +60,10 @@ def receiver() -> Iterator[Receiver]:
         thread.join()
 
 
-def ago(shop: Shop, **span: float) -> None:
-    """Move everything that the ledger knows of the past back by this time."""
-    for run, text in sides.ask(shop.target, "SELECT run, report FROM tidegate.runs"):
-        report = json.loads(text)
-        report["started_at"] = (datetime.fromisoformat(report["started_at"]) - timedelta(**span)).isoformat()
-        sides.do(shop.target, "UPDATE tidegate.runs SET report = %s WHERE run = %s", json.dumps(report), run)
-    for table, value, generation, at in sides.ask(
-        shop.target, "SELECT table_name, value_text, generation, at FROM tidegate.ledger"
-    ):
-        before = (datetime.fromisoformat(at) - timedelta(**span)).isoformat()
-        statement = "UPDATE tidegate.ledger SET at = %s WHERE (table_name, value_text, generation) = (%s, %s, %s)"
-        sides.do(shop.target, statement, before, table, value, generation)
-
-
 def send(shop: Shop) -> list[str]:
     """Evaluate and send as `tidegate monitor` does; return what could not be sent."""
     project = shop.tidegate()
     return project.publish(project.monitor())
-
-
-def conditions(health: Snapshot) -> set[tuple[str, str, str]]:
-    return {(alert.severity, alert.condition, alert.table) for alert in health.alerts}
 
 
 def test_a_healthy_project_has_no_alert(shop: Shop):

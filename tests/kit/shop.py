@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import yaml
 
 from kit import sides
 from tidegate import Tidegate
+from tidegate.model.health import Snapshot
 
 CREATE = """
 CREATE TABLE sales (cob integer NOT NULL, id bigint NOT NULL, amount numeric(38,18), note text, at timestamp);
@@ -62,3 +65,21 @@ class Shop:
 
     def in_source(self, statement: str) -> None:
         sides.do(self.source, statement)
+
+
+def ago(shop: Shop, **span: float) -> None:
+    """Move everything that the ledger knows of the past back by this time."""
+    for run, text in sides.ask(shop.target, "SELECT run, report FROM tidegate.runs"):
+        report = json.loads(text)
+        report["started_at"] = (datetime.fromisoformat(report["started_at"]) - timedelta(**span)).isoformat()
+        sides.do(shop.target, "UPDATE tidegate.runs SET report = %s WHERE run = %s", json.dumps(report), run)
+    for table, value, generation, at in sides.ask(
+        shop.target, "SELECT table_name, value_text, generation, at FROM tidegate.ledger"
+    ):
+        before = (datetime.fromisoformat(at) - timedelta(**span)).isoformat()
+        statement = "UPDATE tidegate.ledger SET at = %s WHERE (table_name, value_text, generation) = (%s, %s, %s)"
+        sides.do(shop.target, statement, before, table, value, generation)
+
+
+def conditions(health: Snapshot) -> set[tuple[str, str, str]]:
+    return {(alert.severity, alert.condition, alert.table) for alert in health.alerts}

@@ -27,7 +27,9 @@ from itertools import pairwise
 
 from tidegate.config.monitoring import MonitoringSettings, Thresholds
 from tidegate.model.health import SEVERITIES, Alert, Staging, TableHealth
+from tidegate.model.names import pluralize
 from tidegate.model.plan import RELOAD
+from tidegate.model.stages import BY_HAND as BY_HAND_STAGE
 from tidegate.monitoring import history
 from tidegate.monitoring.calendar import age, moment
 from tidegate.monitoring.history import Report
@@ -219,14 +221,17 @@ def _success_rate(health: TableHealth, rules: Thresholds) -> Iterator[Alert]:
 def _staging(staging: Sequence[Staging], settings: MonitoringSettings) -> Iterator[Alert]:
     total = sum(table.bytes or 0 for table in staging)
     if settings.staging_bytes is not None and total > settings.staging_bytes:
-        text = f"{len(staging):,} staging tables and archives have {total:,} bytes"
+        text = f"staging tables and archives have {pluralize(total, 'byte')} (tables: {len(staging):,})"
         cure = "`archive_retention_days` says how long replaced partitions are kept."
         yield Alert("warning", "staging_bytes", "", text, total, settings.staging_bytes, cure)
     orphans = [table.name for table in staging if table.is_orphan]
     if orphans:
         more = ", ..." if len(orphans) > 3 else ""
-        text = f"{len(orphans):,} staging tables are owned by no live run: {', '.join(orphans[:3])}{more}"
-        yield Alert("warning", "staging_orphans", "", text, len(orphans), 0, "The next `tidegate run` drops them.")
+        text = f"no live run owns {pluralize(len(orphans), 'staging table')}: {', '.join(orphans[:3])}{more}"
+        # A run cannot know whether somebody still fills a stage that was created by hand: it keeps those.
+        by_hand = any(table.is_orphan and table.purpose == BY_HAND_STAGE for table in staging)
+        cure = "`Tidegate.drop_orphaned_stages()` drops them." if by_hand else "The next `tidegate run` drops them."
+        yield Alert("warning", "staging_orphans", "", text, len(orphans), 0, cure)
 
 
 # Infos
@@ -241,7 +246,7 @@ def _partitions_created(recent: Sequence[Report], tables: Sequence[str]) -> Iter
             if step["outcome"] == "done" and step["why"].startswith(NEW_PARTITION)
         ]
         if made:
-            text = f"{len(made):,} partitions were created: {', '.join(sorted(made)[:5])}"
+            text = f"runs created {pluralize(len(made), 'partition')}: {', '.join(sorted(made)[:5])}"
             yield Alert("info", "partition_created", table, text, len(made))
 
 

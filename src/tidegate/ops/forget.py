@@ -42,5 +42,6 @@ def forget(run: Run, key: str, text: str) -> Scope:
                 forgotten = replace(entry, generation=entry.generation + 1, kind="forgotten", run=run.id)
                 ledger.record(table.ledger_name, value.text, forgotten)
             ledger.declare_in_transaction(table.ledger_name, remaining)
+        run.keep_by_hand(control, key, value.text, f"the scope is now {remaining}")
     run.pipeline.lake.save_scope(table.lake_table, run.pipeline.target_place, remaining)
     return remaining

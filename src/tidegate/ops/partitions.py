@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -20,7 +20,7 @@ from tidegate.model.state import LedgerEntry
 from tidegate.model.values import Value
 from tidegate.ops.native_partitions import layout_in
 from tidegate.runs.plan import planning
-from tidegate.runs.run import Run
+from tidegate.runs.run import Pipeline, Run
 from tidegate.sql.contents import drop_table, rows_exist
 from tidegate.sql.partitions import other_rows
 from tidegate.sql.text import Name, sql
@@ -33,8 +33,8 @@ from tidegate.tables.planned import FailedTable, PlannedTable, SyncTable
 class Partitions:
     """One table's native partitions. Every call opens a session of its own, and changes take the table's lock."""
 
-    def __init__(self, run: Run, key: str) -> None:
-        self._run, self._pipeline, self._key = run, run.pipeline, key
+    def __init__(self, pipeline: Pipeline, begin: Callable[[], Run], key: str) -> None:
+        self._pipeline, self._begin, self._key = pipeline, begin, key
 
     # Looking
 
@@ -83,13 +83,13 @@ class Partitions:
 
     def create_stage(self, value: object, suffix: str) -> TableName:
         """Create an empty table that can be switched for the partition of a value, with all of its indexes."""
-        with self._changing() as (control, layout):
+        with self._changing() as (run, control, layout):
             window = self._window(control, layout, value)
             partition = layout.partition_of(window)
             if partition is None:
                 partition = self._with_partition(control, layout, window)
             stage = stage_name(layout.table, suffix, [window], uuid.uuid4().hex)
-            Stages(control).add(self._record(stage, partition.name, window, BY_HAND))
+            Stages(control).add(self._record(run, stage, partition.name, window, BY_HAND))
             native = _native(control)
             native.create_stage(layout, partition, stage, compress=True)
             native.finish_stage(layout, partition, stage)
@@ -104,7 +104,7 @@ class Partitions:
         table = _table(planned)
         window = table.change.value(value)
         request = table.change.target_request(window)
-        with self._changing() as (control, layout):
+        with self._changing() as (run, control, layout):
             native, partition = _native(control), layout.partition_of(window)
             if partition is None:
                 partition = self._with_partition(control, layout, window)
@@ -135,17 +135,18 @@ class Partitions:
                 columns=tuple(column.name for column in table.found.columns),
                 columns_id=table.found.columns_id,
                 storage_types=tuple(column.storage_type for column in table.found.columns),
-                run=self._run.id,
+                run=run.id,
             )
             old = stage_name(layout.table, "_OLD", [window], uuid.uuid4().hex)
             switched = Switch(layout, partition, stage, old, wait_seconds=5.0)
             replaced, book = native.replaced_rows(switched), Stages(control)
-            book.replace(self._record(replaced, partition.name, window, STAGE))
+            book.replace(self._record(run, replaced, partition.name, window, STAGE))
             with control.transaction():
                 control.lock_in_transaction(f"tidegate value {table.ledger_name} {window}")
                 native.switch(switched)
                 Ledger(control).record(table.ledger_name, window.text, entry)
                 book.remove(stage)
+            run.keep_by_hand(control, self._key, window.text, f"{stage} for {partition.name}", receipt.rows)
             for name in {stage, replaced}:
                 control.execute(drop_table(name))
                 book.remove(name)
@@ -178,11 +179,11 @@ class Partitions:
             yield session
 
     @contextmanager
-    def _changing(self) -> Iterator[tuple[Session, PartitionLayout]]:
-        layout = self._required_layout()
-        with self._run.control() as control:
-            lock.take(control, str(self._name), self._run.id)
-            yield control, layout
+    def _changing(self) -> Iterator[tuple[Run, Session, PartitionLayout]]:
+        layout, run = self._required_layout(), self._begin()
+        with run.control() as control:
+            lock.take(control, str(self._name), run.id)
+            yield run, control, layout
 
     def _required_layout(self) -> PartitionLayout:
         layout = self.layout()
@@ -208,8 +209,8 @@ class Partitions:
         assert partition is not None
         return partition
 
-    def _record(self, name: TableName, partition: str, window: Value, purpose: str) -> StageRecord:
-        return StageRecord(name, str(self._name), partition, purpose, self._run.id, ((window.text, 0),))
+    def _record(self, run: Run, name: TableName, partition: str, window: Value, purpose: str) -> StageRecord:
+        return StageRecord(name, str(self._name), partition, purpose, run.id, ((window.text, 0),))
 
 
 def _native(session: Session) -> NativePartitions:

@@ -61,9 +61,10 @@ def restore(run: Run, key: str, text: str) -> Restored:
         lock.take(control, planned.table.ledger_name, run.id)
         archive = _archive(run, control, planned, text)
         place = _place(control, planned, archive)
-        if place is None:
-            return _copied(control, planned, archive)
-        return _switched(control, planned, archive, *place)
+        switched = place and _switched(control, planned, archive, *place)
+        restored = switched or _copied(control, planned, archive)
+        run.keep_by_hand(control, key, restored.value, f"rows of {restored.archive}", restored.rows)
+        return restored
 
 
 def _archive(run: Run, control: Session, planned: PlannedTable, text: str) -> _Archive:

@@ -46,6 +46,8 @@ def set_watermark(run: Run, key: str, text: str | None, who: str, why: str) -> W
             ledger.record(table.ledger_name, name.text, entry)
             record_watermark(control, planned, token)
         write_mirrors(run, control, [planned])
+        changed = "reset" if token.watermark is None else f"set to {token.watermark}"
+        run.keep_by_hand(control, key, "", f"{changed} by {who}: {why}")
     return token
 
 

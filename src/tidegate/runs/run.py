@@ -220,6 +220,12 @@ class Run:
             exit_code=exit_code,
         )
 
+    def keep_by_hand(self, control: Session, key: str, value: str, what: str, rows: int = 0) -> None:
+        """Keep a report of one change that somebody made by hand, so that history and alerts tell it."""
+        self.tables = (key,)
+        self.note(StepOutcome(key, self.verb, value, what, "done", rows))
+        self.keep(self.report("done", 0), control)
+
     def keep(self, report: RunReport, control: Session | None = None) -> RunReport:
         """Keep the report in the target. It is for people: when the target is away, the run is no less done."""
         try:
