@@ -359,8 +359,8 @@ def test_completeness_within_tolerance_is_complete(place: Callable[[str], Place]
 def test_append_adds_nothing_twice_and_replace_replaces(place: Callable[[str], Place]):
     db, manager = place("postgresql"), place("postgresql").manager
     data = pd.DataFrame({"a": [1, 1, None], "b": ["x", "x", None]})
-    assert manager.merge_incremental_load("logged", data, load_type="append").records_inserted == 2
-    assert manager.merge_incremental_load("logged", data, load_type="append").records_inserted == 0
+    assert manager.merge_incremental_load("plain_log", data, load_type="append").records_inserted == 2
+    assert manager.merge_incremental_load("plain_log", data, load_type="append").records_inserted == 0
     keyed = pd.DataFrame({"id": [1, 2], "v": ["a", "b"]})
     manager.merge_incremental_load("keyed", keyed, ["id"], "append")
     changed = pd.DataFrame({"id": [2, 3], "v": ["other", "c"]})

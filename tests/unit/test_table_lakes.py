@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
@@ -672,3 +673,28 @@ def test_long_history_is_read_in_its_order(tmp_path: Path):
     commits = commits_of({**metadata, "snapshots": many, "current-snapshot-id": 5000})
 
     assert [commit.window for commit in commits] == [str(number) for number in numbers]
+
+
+def test_two_writers_make_one_namespace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Both writers see that the namespace is missing, both create it, and both tables are there."""
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    lake = plugins.lake("iceberg").at(tmp_path / "lake")
+    with lake.catalog.opened():  # the file of the catalog is there
+        pass
+    asked, both, look = [], threading.Barrier(2, timeout=20), SqlCatalog.namespace_exists
+
+    def look_together(catalog: SqlCatalog, name: Any) -> bool:
+        found = look(catalog, name)
+        asked.append(found)
+        if len(asked) <= 2:
+            both.wait()
+        return found
+
+    monkeypatch.setattr(SqlCatalog, "namespace_exists", look_together)
+    schema = pa.schema([("id", pa.int64())])
+    tables = [lake.opened(TableName("sales", name)) for name in ("one", "two")]
+    with ThreadPoolExecutor(2) as threads:
+        list(threads.map(lambda table: table.create(schema), tables))
+    assert asked[:2] == [False, False]
+    assert all(table.exists for table in tables)

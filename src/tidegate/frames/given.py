@@ -9,7 +9,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from tidegate.frames import carried
-from tidegate.frames.tasks import in_driver, told
+from tidegate.frames.tasks import errors_for_driver, in_driver
 from tidegate.interfaces.lake import EntryFacts, Lake, LakeTable, Part
 from tidegate.model.receipt import Receipt
 from tidegate.model.tokens import Token
@@ -88,7 +88,7 @@ class _WriteTask:
 
         context = TaskContext.get()
         name = "frame" if context is None else f"frame-{context.partitionId()}-{context.taskAttemptId()}"
-        with told():
+        with errors_for_driver():
             written = self.write(batches, name)
         yield pa.RecordBatch.from_pydict({"written": [pickle.dumps(written)]})
 

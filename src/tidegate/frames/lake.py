@@ -131,10 +131,10 @@ def _without_told(spark: SparkSession, source: LakeSource, rows: DataFrame, keys
     if not numbers:
         return rows
     changed = replace(source, entries=[source.entries[number] for number in numbers])
-    told = _numbered(spark, changed, role=KEYS, names=keys, numbers=numbers).distinct().alias("told")
-    is_same = [F.col(f"rows.{_quoted(name)}").eqNullSafe(F.col(f"told.{_quoted(name)}")) for name in keys]
-    is_later = F.col(f"told.{_quoted(_NUMBER)}") > F.col(f"rows.{_quoted(_NUMBER)}")
-    return rows.alias("rows").join(told, [*is_same, is_later], "left_anti")
+    changes = _numbered(spark, changed, role=KEYS, names=keys, numbers=numbers).distinct().alias("changes")
+    is_same = [F.col(f"rows.{_quoted(name)}").eqNullSafe(F.col(f"changes.{_quoted(name)}")) for name in keys]
+    is_later = F.col(f"changes.{_quoted(_NUMBER)}") > F.col(f"rows.{_quoted(_NUMBER)}")
+    return rows.alias("rows").join(changes, [*is_same, is_later], "left_anti")
 
 
 def _by_content(rows: DataFrame, *, keeps_equal_rows: bool) -> DataFrame:
@@ -179,9 +179,9 @@ def _reader(
 
     def read(given: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from tidegate.frames.carried import for_spark
-        from tidegate.frames.tasks import told
+        from tidegate.frames.tasks import errors_for_driver
 
-        with told():
+        with errors_for_driver():
             for task in (number for shares in given for number in shares.column(0).to_pylist()):
                 for number in range(task, len(ids), tasks):
                     for rows in lake.read(table, ids[number], batch, _had(names, role), role):

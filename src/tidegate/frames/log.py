@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from tidegate.errors import FeedLost, MissingObject, Unsupported, ValueProblem
 from tidegate.frames.carried import UNTOUCHED
 from tidegate.frames.database import DatabaseFrames
-from tidegate.frames.tasks import told
+from tidegate.frames.tasks import errors_for_driver
 from tidegate.interfaces.database import Database, Session
 from tidegate.interfaces.feed import Feed, FeedTable
 from tidegate.model.feeds import DELETE, OPERATION, OPERATIONS, PARTIAL, POSITION, TIME, TRUNCATE, Position
@@ -162,7 +162,7 @@ class LogEvents:
         def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for _ in batches:
                 pass
-            with told(), self.database.connect("extract", read_only=True) as session:
+            with errors_for_driver(), self.database.connect("extract", read_only=True) as session:
                 count, place = 0, ""
                 for batch in self.feed.read(session, self.table, after, upto, ""):
                     rows = []

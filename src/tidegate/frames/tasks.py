@@ -40,7 +40,7 @@ def rows_of(spark: SparkSession, database: Database, request: ReadRequest, timeo
     def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for _ in batches:
             pass
-        with told(), database.connect("extract", read_only=True, query_timeout=timeout) as session:
+        with errors_for_driver(), database.connect("extract", read_only=True, query_timeout=timeout) as session:
             yield from plain_batches(session.read(request))
 
     return spark.range(0, 1, 1, 1).mapInArrow(read, spark_schema(schema))
@@ -63,7 +63,7 @@ def rows_with_keys(keys: DataFrame, database: Database, request: ReadRequest, co
                 yield from found.to_batches()
 
         with (
-            told(),
+            errors_for_driver(),
             database.connect("extract") as session,
             session.staging_table(request.table, columns, named()) as stage,
         ):
@@ -121,13 +121,13 @@ def _drained(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def errors_for_driver() -> Iterator[None]:
     """Raise an error of Tidegate so that the driver can raise it again as it was."""
     try:
         yield
     except TidegateError as problem:
-        told = base64.b64encode(pickle.dumps(problem)).decode()
-        raise RuntimeError(f"{problem}\n{_MARK}{told}:") from None
+        pickled = base64.b64encode(pickle.dumps(problem)).decode()
+        raise RuntimeError(f"{problem}\n{_MARK}{pickled}:") from None
 
 
 def in_driver(action: Callable[[], Result]) -> Result:
@@ -137,7 +137,7 @@ def in_driver(action: Callable[[], Result]) -> Result:
     except TidegateError:
         raise
     except Exception as problem:
-        told = re.search(_MARK + r"([A-Za-z0-9+/=]+):", str(problem))
-        if told is None:
+        pickled = re.search(_MARK + r"([A-Za-z0-9+/=]+):", str(problem))
+        if pickled is None:
             raise
-        raise pickle.loads(base64.b64decode(told[1])) from None
+        raise pickle.loads(base64.b64decode(pickled[1])) from None

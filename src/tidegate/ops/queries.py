@@ -46,7 +46,7 @@ def get_incremental_query(table_config: Mapping[str, Any], watermark: object = N
     if strategy is None or not table_config.get("name"):
         what = f"`cdc_strategy` is `{written}`" if strategy is None else "the entry has no `name`"
         raise ConfigError(
-            f"{what}, so no query can be told.", "Nothing was read.", f"Strategies: {', '.join(STRATEGIES)}."
+            f"{what}, so no query can be made.", "Nothing was read.", f"Strategies: {', '.join(STRATEGIES)}."
         )
     table = sql("SELECT * FROM {table}", table=Name.of(TableName.parse(str(table_config["name"]))))
     columns = {
@@ -58,9 +58,9 @@ def get_incremental_query(table_config: Mapping[str, Any], watermark: object = N
 
 
 def _since(table: Sql, time: str, id_: str, watermark: object) -> Sql:
-    last_time = Literal(str(_told(watermark, "last_mysql_data_timestamp") or _FIRST_TIME))
-    told = _told(watermark, "last_processed_id")
-    last_id = Literal(told if isinstance(told, int) else str(told) if told is not None else 0)
+    last_time = Literal(str(_field_of(watermark, "last_mysql_data_timestamp") or _FIRST_TIME))
+    processed = _field_of(watermark, "last_processed_id")
+    last_id = Literal(processed if isinstance(processed, int) else str(processed) if processed is not None else 0)
     parts: dict[str, Any] = {
         "table": table,
         "time": Name.of(time),
@@ -82,5 +82,5 @@ def _since(table: Sql, time: str, id_: str, watermark: object) -> Sql:
     return table
 
 
-def _told(watermark: object, name: str) -> Any:
+def _field_of(watermark: object, name: str) -> Any:
     return watermark.get(name) if isinstance(watermark, Mapping) else getattr(watermark, name, None)

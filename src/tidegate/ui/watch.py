@@ -104,15 +104,15 @@ class Watch:
                 if tidegate is None or activity is None:
                     tidegate = self._opened()
                     activity = tidegate.activity()
-                told = tidegate.under_way()
-                news: dict[str, Any] = {"under_way": told}
+                under_way = tidegate.under_way()
+                news: dict[str, Any] = {"under_way": under_way}
                 if time.monotonic() - asked >= TARGET_SECONDS:
                     asked = time.monotonic()
                     seen = activity.look()
                     if newest not in (None, seen.newest):
                         self._is_due.set()
                     newest = seen.newest
-                    known = {each["run"] for each in told}
+                    known = {run["run"] for run in under_way}
                     news["open_runs"] = [asdict(run) for run in seen.open_runs if run.run not in known]
                 self._show(**news)
             except TidegateError:

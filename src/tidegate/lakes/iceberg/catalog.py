@@ -180,7 +180,7 @@ class Catalog:
             why = "is in the catalog already" if location is not None else "has no metadata/version-hint.text"
             raise LakeError(f"The table {'.'.join(names)} {why}.", "Nothing was changed.", "Check the name.")
         with self.opened() as catalog:
-            catalog.create_namespace_if_not_exists((names[0],))
+            ensure_namespace(catalog, names[0])
             catalog.register_table(names, location)
         return location
 
@@ -284,6 +284,15 @@ class Catalog:
                 update.add_column((name,), _as_type(kind))
             for name, kind in fitted.widened.items():
                 update.update_column((name,), field_type=_as_type(kind))
+
+
+def ensure_namespace(catalog: PyIcebergCatalog, name: str) -> None:
+    """Create a namespace that is not there. Two writers may do so at once, and the catalog's database refuses one."""
+    try:
+        catalog.create_namespace_if_not_exists((name,))
+    except Exception:  # of the catalog's own client; what it means is asked
+        if not catalog.namespace_exists((name,)):
+            raise
 
 
 def _as_type(kind: str) -> Any:

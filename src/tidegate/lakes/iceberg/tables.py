@@ -11,7 +11,7 @@ from tidegate.errors import LakeError
 from tidegate.interfaces.open_table import OpenTable
 from tidegate.lakes._commits import history_of
 from tidegate.lakes._resting import resting_type
-from tidegate.lakes.iceberg.catalog import Catalog
+from tidegate.lakes.iceberg.catalog import Catalog, ensure_namespace
 from tidegate.lakes.iceberg.commits import commits_of
 from tidegate.model.lake_versions import LakeVersion
 
@@ -124,7 +124,7 @@ class IcebergTable(OpenTable):
         resting = pa.schema([pa.field(field.name, resting_type(field)) for field in schema])
         location = self.catalog.place_of(self.names)
         with self.catalog.opened() as catalog:
-            catalog.create_namespace_if_not_exists((self.names[0],))
+            ensure_namespace(catalog, self.names[0])
             catalog.create_table_if_not_exists(
                 self.names, resting, location=location, properties=self.catalog.properties
             )
