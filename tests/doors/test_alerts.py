@@ -207,6 +207,21 @@ def test_due_needs_values_that_are_dates(shop: Shop):
     assert conditions(shop.tidegate().monitor()) == {("info", "no_dates", "sales")}
 
 
+def test_due_concerns_no_table_that_is_loaded_as_a_whole(shop: Shop):
+    """Such a table has no newest value. Without the source, names of windows are no values either."""
+    tables = shop.configuration()["tables"]
+    whole = {"kind": "incremental", "changes": "full", "source_table": "Orders", "target_table": "copy"}
+    shop.settings["tables"] = {**tables, "whole": {**whole, "lake_table": "copy"}}
+    shop.settings["monitoring"] = {"due": "00:00"}
+    shop.run()
+    late = {("warning", "late", "sales"), ("warning", "late", "Orders")}
+    assert conditions(shop.tidegate().monitor()) == late
+    shop.source = shop.source.rsplit("/", 1)[0] + "/nowhere"
+    found = {each for each in conditions(shop.tidegate().monitor()) if each[1] != "unreachable"}
+    assert ("warning", "late", "sales") in found
+    assert found <= late
+
+
 def test_forget_and_watermark_by_hand_are_told(shop: Shop):
     shop.run()
     shop.tidegate().forget("sales", 20240101)

@@ -146,11 +146,11 @@ def _late(health: TableHealth, rules: Thresholds) -> Iterator[Alert]:
     if not health.expected_value or health.state == "failed":
         return
     newest = moment(health.newest_target)
+    if newest is None and not health.kind:
+        return  # Without a status, the newest value is the name of a window, which need not be a value of the table.
     if newest is None and health.newest_target:
         text = f"`due` is set, and {health.newest_target} is no date: nothing tells whether it is late"
         yield Alert("info", "no_dates", health.table, text)
-        return
-    if health.kind == "static":
         return
     if newest is None or newest.date().isoformat() < health.expected_value:
         held = f"the newest value is {health.newest_target}" if newest else "it has no value"

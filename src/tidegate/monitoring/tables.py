@@ -33,8 +33,15 @@ def table_health(
     health = _of_durations(health, own)
     health = health if status is None else _of_status(health, status)
     health = _of_proofs(health, own)
-    day = expected_day(now, settings.for_table(table))
+    day = None if _is_whole(status) else expected_day(now, settings.for_table(table))
     return replace(health, expected_value="" if day is None else day.isoformat())
+
+
+def _is_whole(status: TableStatus | None) -> bool:
+    """Return whether a table is loaded as a whole: no value of it tells how new its rows are."""
+    if isinstance(status, VersionsStatus):
+        return status.is_whole
+    return status is not None and status.kind != "partition"
 
 
 def _of_runs(health: TableHealth, reports: Sequence[Report]) -> TableHealth:
