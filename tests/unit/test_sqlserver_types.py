@@ -11,6 +11,7 @@ from tidegate.databases.sqlserver.types import logical_type
 from tidegate.model.columns import Column, TableSchema
 from tidegate.model.connection import Connection
 from tidegate.model.names import TableName
+from tidegate.tables.drift import compare
 
 UAT = SqlServer(Connection("sqlserver", "uat", 1433, "db", "u", "p"))
 
@@ -91,3 +92,40 @@ def test_the_driver_takes_a_host_with_colons_without_brackets(host: str, port: i
     options = (("instance", instance),) if instance else ()
     login = SqlServer(Connection("sqlserver", host, port, "db", "u", "p", options))._login()
     assert login.startswith(f"Server={server};Database={{db}};")
+
+
+def keyed(declared: str, database: str = "postgresql", key: str = "primary_key") -> TableSchema:
+    name = replace(collated(declared), nullable=False, database=database)
+    keys = {"primary_key": ("amount",)} if key == "primary_key" else {"unique_keys": (("amount",),)}
+    return TableSchema(TableName("dbo", "orders"), (name,), **keys)  # type: ignore[arg-type]
+
+
+def warnings_of(source: TableSchema, target: TableSchema | None) -> list[str]:
+    found = compare("orders", source, target, TableName("dbo", "orders"), UAT, None).notices
+    return [notice.text for notice in found if notice.severity == "warning"]
+
+
+@pytest.mark.parametrize(("key", "kind"), [("primary_key", "primary key"), ("unique_keys", "unique key")])
+def test_a_key_too_long_for_a_new_table_is_told(key: str, kind: str):
+    """1,700 bytes are the most: 851 characters of two bytes are too long, 850 are not."""
+    [told] = warnings_of(keyed("nvarchar(851)", "sqlserver", key), None)
+    assert f"cannot have the {kind} (amount) of the source: its columns are longer than the 1,700 bytes" in told
+    assert warnings_of(keyed("nvarchar(850)", "sqlserver", key), None) == []
+
+
+@pytest.mark.parametrize(
+    ("collation", "ignored"),
+    [
+        ("Latin1_General_CI_AS", "case"),
+        ("SQL_Latin1_General_CP1_CI_AI", "case and accents"),
+        ("Latin1_General_CS_AI", "accents"),
+        ("Latin1_General_CS_AS", ""),
+        ("Latin1_General_100_BIN2", ""),
+    ],
+)
+def test_a_collation_that_ignores_letters_is_told(collation: str, ignored: str):
+    """The catalog's collation of a key decides. The same collation in a source of the same kind needs no warning."""
+    target = keyed(f"nvarchar(20) COLLATE {collation}", "sqlserver")
+    told = warnings_of(keyed("nvarchar(10)"), target)
+    assert [f"by {collation}, which ignores {ignored}:" in text for text in told] == [True] * bool(ignored)
+    assert warnings_of(target, target) == []

@@ -312,6 +312,10 @@ class Database(ABC):
         """Return why these columns of a table here cannot have an index; an empty text if they can."""
         return ""
 
+    def ignored_by_collation(self, collation: str) -> str:
+        """Return what a key of this collation does not tell apart, such as `case`; empty for an exact one."""
+        return ""
+
     def create_index(self, table: TableName, index: Index) -> Sql:
         """Return the DDL of an index. A `definition` is one of this kind of database."""
         unique = raw("UNIQUE " if index.is_unique else "")

@@ -16,6 +16,8 @@
 | a new name that the target cannot have         | stop: it would be cut or refused                            |
 | a type for which the target has none           | stop: values could not be stored                            |
 | the source hides a column's values             | stop: masks or ciphers would be copied                      |
+| a new table that cannot have the source's key  | go, with a warning: the target has no such key               |
+| a key of the target that ignores case          | go, with a warning: keys could be equal there                |
 | deleting from the target cascades elsewhere    | stop: other tables' rows would go too                       |
 | the target table has no transactions           | stop: a load could end half done                            |
 """
@@ -66,6 +68,8 @@ def compare(
     if target is None:
         declared = [database.declare(column) for column in source.columns]
         cautions += _become_text(source.columns, declared)
+        cautions += _impossible_keys(source, declared, database)
+        cautions += _loose_keys(source, replace(source, columns=tuple(declared)), database)
         statements = database.create_table(target_name, declared, source.primary_key, index_on.name if index_on else "")
         return Drift(source.columns, _change(database, statements, "the target table does not exist yet"), cautions)
     _stop_without_transactions(table, target)
@@ -81,6 +85,7 @@ def compare(
     statements = _statements(table, target, replicated, database)
     added = [column for column in replicated if target.exact_column(column.name) is None]
     cautions += _become_text(added, [database.declare(column) for column in added])
+    cautions += _loose_keys(source, target, database)
     notices = (*cautions, *_notices(target, source, index_on), *(_referenced(target) if deletes else []))
     change = _change(database, statements, "the source's columns changed") if statements else None
     return Drift(replicated, change, notices)
@@ -241,6 +246,39 @@ def _become_text(columns: Sequence[Column], declared: Sequence[Column]) -> tuple
         for column, twin in numbers
     ]
     return (*notices, *([Notice(f"kept as text in the target: {', '.join(others)}")] if others else []))
+
+
+def _impossible_keys(source: TableSchema, declared: Sequence[Column], database: Database) -> tuple[Notice, ...]:
+    """Return warnings about keys of the source that a new table here cannot have. The rows are the same without."""
+    by_name = {column.name: column for column in declared}
+    keys = [("primary key", source.primary_key), *(("unique key", key) for key in source.unique_keys)]
+    found = []
+    for kind, key in keys:
+        problem = database.index_problem([by_name[name] for name in key]) if key else ""
+        if problem:
+            texts = [name for name in key if by_name[name].logical_type.family == "string"]
+            remedy = f'. Choose a length, as in `columns: {{{texts[0]}: "varchar(100)"}}`' if texts else ""
+            without = f"{database.label} cannot have the {kind} ({', '.join(key)}) of the source: {problem}"
+            found.append(Notice(f"{without}; the target gets none{remedy}", severity="warning"))
+    return tuple(found)
+
+
+def _loose_keys(source: TableSchema, target: TableSchema, database: Database) -> tuple[Notice, ...]:
+    """Return warnings about keys of the target under whose collation two values of the source can be equal."""
+    found: dict[str, Notice] = {}
+    for key in (target.primary_key, *target.unique_keys):
+        for name in key:
+            ours, theirs = source.exact_column(name), target.exact_column(name)
+            ignored = database.ignored_by_collation(theirs.collation) if theirs is not None else ""
+            if ours is None or theirs is None or not ignored:
+                continue
+            if (ours.database, ours.collation) != (theirs.database, theirs.collation):
+                text = (
+                    f"the target's key ({', '.join(key)}) compares {name} by {theirs.collation}, which ignores"
+                    f" {ignored}: values of the source that differ only so are duplicates there, and are refused"
+                )
+                found.setdefault(name, Notice(text, severity="warning"))
+    return tuple(found.values())
 
 
 _NUMBERS = ("number", "decimal", "uint64")

@@ -130,6 +130,13 @@ class Mysql(Database):
             return f"its columns are longer than the {LONGEST_KEY:,} bytes that a key can have"
         return ""
 
+    def ignored_by_collation(self, collation: str) -> str:
+        """`utf8mb4_general_ci` and `utf8mb4_0900_ai_ci` ignore accents, too, `utf8mb4_0900_as_ci` only case."""
+        words = collation.lower().split("_")
+        if "ci" not in words:
+            return ""
+        return "case" if "as" in words else "case and accents"
+
     def set_default(self, table: TableName, column: str, expression: str) -> Sql | None:
         return sql(
             "ALTER TABLE {table} ALTER COLUMN {column} SET DEFAULT {expression}",

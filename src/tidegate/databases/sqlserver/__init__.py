@@ -222,6 +222,11 @@ class SqlServer(Database):
             sql("IF SCHEMA_ID({schema}) IS NULL EXEC({create})", schema=Literal(table.schema), create=Literal(create)),
         ]
 
+    def ignored_by_collation(self, collation: str) -> str:
+        """`Latin1_General_CI_AS` ignores case, `Latin1_General_CS_AI` accents; `BIN2` ignores neither."""
+        words = collation.upper().split("_")
+        return " and ".join(word for part, word in (("CI", "case"), ("AI", "accents")) if part in words)
+
     def set_default(self, table: TableName, column: str, expression: str) -> Sql | None:
         return sql(
             "ALTER TABLE {table} ADD DEFAULT {expression} FOR {column}",
