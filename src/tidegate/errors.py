@@ -109,6 +109,9 @@ class ForeignTarget(TidegateError):
 class ValueProblem(TidegateError):
     """A value cannot be loaded unchanged."""
 
+    refused: tuple[str, str] | None = None
+    """The column and the text of the value that a server refused, to find its row. Never shown, and lost by pickle."""
+
 
 class NotNative(ValueProblem):
     """A value does not fit the Arrow type of its column, such as NaN in a decimal. Read the column as text instead."""
@@ -127,6 +130,15 @@ class RunFailed(TidegateError):
     """A run ended with failed tables. `report` has the results; None if the error came from another process."""
 
     report: object = None
+
+
+def remedy_for_a_value(column: str = "its_name") -> str:
+    """Return what to do about a value that the target's column cannot store: two ways that keep every row."""
+    return (
+        f"Give {column} of the target a type that takes these values. To keep them as text: make it a column of text"
+        f" (or drop a new table), and write `columns: {{{column}: text}}`. Values that are no valid date, time or"
+        f" number elsewhere become nulls, counted, by `columns: {{{column}: {{invalid_values: null}}}}`."
+    )
 
 
 # The same remedies for every database.

@@ -90,7 +90,9 @@ def mapped_table(session: Session) -> None:
         valid = database.only_valid(replace(column_of_it, logical_type=Type(family, 9, 2)))
         if valid is not None:
             session.query(contents.count_invalid(ODD, column_of_it, valid, ""))
-    session.query(contents.count_invalid(ODD, NOTE, sql("{note}", note=Name.of("note")), condition))
+    valid = sql("{note}", note=Name.of("note"))
+    session.query(contents.count_invalid(ODD, NOTE, valid, condition))
+    session.query(contents.examples_of_invalid([NOTE], ODD, NOTE, valid, condition, 3))
 
 
 def column(name: str, logical_type: Type, *, nullable: bool = True) -> Column:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tidegate.hashing.rows import Words, hash_rows, sum_hashes
+from tidegate.model.names import key_example
 from tidegate.model.receipt import Receipt
 
 Mask = npt.NDArray[np.bool_]
@@ -52,7 +53,7 @@ class Content:
     def key_examples(self, positions: Positions) -> list[str]:
         """Return the keys of the first few of these rows, for messages."""
         examples = self.key_values.take(pa.array(positions[:EXAMPLES], pa.int64())).to_pylist()
-        return [", ".join("NULL" if value is None else str(value) for value in row.values()) for row in examples]
+        return [key_example(row) for row in examples]
 
 
 @dataclass(frozen=True)

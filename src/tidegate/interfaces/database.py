@@ -641,9 +641,15 @@ class Session(ABC):
         except ValueProblem as problem:
             # Users know the column of their table, not the column of the stage.
             happened = problem.happened.replace(str(stage), str(table))
+            remedy, refused = problem.remedy, problem.refused
             for column, name in reversed(list(zip(columns, names, strict=True))):
                 happened = happened.replace(name, column.name)
-            raise ValueProblem(happened, problem.safe, problem.remedy) from None
+                remedy = remedy.replace(name, column.name)
+                if refused is not None and refused[0] == name:
+                    refused = (column.name, refused[1])
+            found = ValueProblem(happened, problem.safe, remedy)
+            found.refused = refused
+            raise found from None
 
     # Native partitions
 

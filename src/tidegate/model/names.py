@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 _PART = re.compile(r'"((?:[^"]|"")*)"|([^".]+)')
@@ -90,3 +90,16 @@ def resolve_names(names: Iterable[TableName], existing: Iterable[TableName]) -> 
 
 def _quoted(part: str) -> str:
     return '"' + part.replace('"', '""') + '"' if re.search(r'[".]', part) else part
+
+
+def row_name(key: Mapping[str, object]) -> str:
+    """Return the key of a row for people: `id=7`, or `code=A, version=2` where it has several columns."""
+    return ", ".join(f"{name}={'NULL' if value is None else value}" for name, value in key.items())
+
+
+def key_example(key: Mapping[str, object]) -> str:
+    """Return the key of a row for a message that names its columns already: `7`, or `code=A, version=2`."""
+    if len(key) != 1:
+        return row_name(key)
+    [value] = key.values()
+    return "NULL" if value is None else str(value)

@@ -122,6 +122,7 @@ class Extractor:
             scope=planned.plan.scope.to_json(),
             part=part,
             parts=len(window.requests),
+            naming_keys=planned.table.naming_keys,
         )
 
     def _question(self, window: Window) -> RequireLoadable:

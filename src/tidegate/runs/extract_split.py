@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from tidegate.errors import LakeError, Transient
 from tidegate.hashing.receipts import answer_as_text, read_receipt, with_text_where_needed
+from tidegate.hashing.refused_rows import row_that_does_not_fit
 from tidegate.interfaces.change import ChangeReader, Extraction
 from tidegate.interfaces.check import Snapshot
 from tidegate.interfaces.database import Database, ReadRequest, Session
@@ -78,9 +79,17 @@ class ExtractSplit:
     scope: str
     part: int = 1
     parts: int = 1
+    naming_keys: tuple[str, ...] = ()
+    """The columns that name a row in a message."""
 
     def run(self, worker: Worker) -> Extracted:
-        return with_text_where_needed(self.request, partial(self._extract, worker=worker))
+        work = partial(self._extract, worker=worker)
+        return with_text_where_needed(self.request, work, partial(self._row_that_does_not_fit, worker))
+
+    def _row_that_does_not_fit(self, worker: Worker, name: str) -> str:
+        with worker.sessions.session(self.database, "extract", read_only=True) as session:
+            session.use_snapshot(self.snapshot.name) if self.snapshot.name else session.export_snapshot()
+            return row_that_does_not_fit(session, self.request, self.naming_keys, name)
 
     def _extract(self, request: ReadRequest, worker: Worker) -> Extracted:
         if self.extraction.feed is not None:

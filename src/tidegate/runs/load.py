@@ -22,6 +22,7 @@ from tidegate.errors import (
     ValueProblem,
 )
 from tidegate.hashing.receipts import read_receipt
+from tidegate.hashing.refused_rows import row_with
 from tidegate.interfaces.database import Database, ReadRequest, Session
 from tidegate.interfaces.load import Incoming, Load, Loaded, LoadTask
 from tidegate.interfaces.worker import Progress, Worker
@@ -85,6 +86,8 @@ class LoadSplit:
     max_rows: int | None = None
     without_triggers: tuple[TableName, ...] = ()
     """The target, where its triggers must not fire."""
+    keys: tuple[str, ...] = ()
+    """The columns that name a row in a message."""
 
     def run(self, worker: Worker) -> LoadResult:
         with worker.sessions.session(self.database, "load") as session:
@@ -127,6 +130,21 @@ class LoadSplit:
                 "The load was rolled back; the target keeps what it had.",
                 f"Correct these rows of the target, or keep it as text: `columns: {{{problem.column}: text}}`.",
             ) from None
+        except ValueProblem as problem:
+            row = self._refused_row(problem)
+            if not row:
+                raise
+            raise ValueProblem(f"{problem.happened} The row: {row}.", problem.safe, problem.remedy) from None
+
+    def _refused_row(self, problem: ValueProblem) -> str:
+        """Return the key of the first row with the value that the server refused; empty where it is not known."""
+        column, text = problem.refused or ("", "")
+        for window in self.windows if problem.refused else ():
+            if {column, *self.keys} <= {each.name for each in window.task.request.columns} and self.keys:
+                row = row_with(window.cells([*self.keys, column]), self.keys, column, text)
+                if row:
+                    return row
+        return ""
 
     def _apply(self, session: Session, incoming: Sequence[Incoming]) -> list[Loaded]:
         receipt_of = partial(_receipt_or_other, session)
@@ -326,7 +344,8 @@ def _job(run: Run, about: LoadSteps, entries: Entries) -> Job[LoadSteps]:
     found = planned.table.found
     bypassed = (found.target_name,) if found.bypasses_triggers else ()
     limit = found.settings.max_apply_rows
-    split = LoadSplit(run.pipeline.target, planned.table.load, windows, run.boundary, limit, bypassed)
+    keys = planned.table.naming_keys
+    split = LoadSplit(run.pipeline.target, planned.table.load, windows, run.boundary, limit, bypassed, keys)
     counts = [step.rows for step in about.steps]
     return Job(about, split, None if None in counts else sum(rows or 0 for rows in counts))
 
@@ -347,7 +366,7 @@ def _window(run: Run, planned: PlannedTable, step: LoadStep, entries: Entries) -
     )
     task = table.load.task(task, step, state, len(planned.steps(LoadStep)))
     reads_keys = entry.has_keys and table.load.needs.all_keys
-    return WindowLoad(task, run.pipeline.lake, table.lake_table, entry.id, reads_keys, planned.key)
+    return WindowLoad(task, run.pipeline.lake, table.lake_table, entry.id, reads_keys, planned.key, table.naming_keys)
 
 
 def _run_jointly(run: Run, about: JointSteps, entries: Entries, refused: list[LoadSteps] | None) -> None:

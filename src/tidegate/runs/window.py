@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tidegate.errors import LakeError, ValueProblem
+from tidegate.hashing.refused_rows import row_with_null
 from tidegate.interfaces.database import ReadRequest, Session
 from tidegate.interfaces.lake import KEYS, Lake, LakeTable
 from tidegate.interfaces.load import Incoming, LoadTask
@@ -76,6 +77,8 @@ class WindowLoad:
     """The lake keeps the keys that the source had beside the rows."""
     key: str = ""
     """The table's name in `tidegate.yml`."""
+    naming_keys: tuple[str, ...] = ()
+    """The columns that name a row in a message."""
 
     def incoming(self, session: Session, boundary: Boundary, progress: Progress) -> Incoming:
         task = self.prepared()
@@ -134,7 +137,7 @@ class WindowLoad:
         """Yield the rows in the columns that are written: an older entry may have others besides."""
         written = [column.name for column in task.written_columns]
         for batch in self.lake.read(self.table, self.entry_id, task.request.batch):
-            _require_no_refused_nulls(task.request, batch)
+            _require_no_refused_nulls(task.request, batch, self.naming_keys)
             progress.add(batch.num_rows)
             yield batch if batch.schema.names == written else batch.select(written)
 
@@ -149,14 +152,16 @@ class WindowLoad:
             yield batch.select(list(names))
 
 
-def _require_no_refused_nulls(request: ReadRequest, batch: pa.RecordBatch) -> None:
+def _require_no_refused_nulls(request: ReadRequest, batch: pa.RecordBatch, keys: Sequence[str]) -> None:
     """Raise ValueProblem for a null that the target refuses. Servers word it each in its way, and one of them fills in
     a number of its own where a column counts by itself."""
     strict = {column.name for column in request.columns if not column.nullable}
     for name, cells in zip(batch.schema.names, batch.columns, strict=True):
         if cells.null_count and name in strict:
+            row = row_with_null(batch, keys, name)
             raise ValueProblem(
-                f"{request.table}: column {name} came with a null, which the target's column does not take.",
+                f"{request.table}: column {name} came with a null, which the target's column does not take."
+                + (f" The row: {row}." if row else ""),
                 "The load was rolled back; the target keeps what it had.",
                 f"Allow nulls in {name} of the target and run again, or correct the source's rows and `run --reload`.",
             )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tidegate.model.columns import Column
 from tidegate.model.names import TableName
-from tidegate.sql.text import Checksum, Count, Name, Part, Sql, names, raw, sql
+from tidegate.sql.text import AsText, Checksum, Count, First, Name, Part, Sql, names, raw, sql
 
 
 def count_rows(table: TableName, rows: Sql | None = None) -> Sql:
@@ -25,10 +25,28 @@ def count_all_and(table: TableName, condition: str) -> Sql:
 def count_invalid(table: TableName, column: Column, valid: Part, condition: str) -> Sql:
     """Return a query for the number of rows for which the expression `valid` is null and the column is not. Of those
     that meet a user's condition, where there is one."""
+    return count_rows(table, _is_invalid(column, valid, condition))
+
+
+def examples_of_invalid(
+    key: Sequence[Column], table: TableName, column: Column, valid: Part, condition: str, limit: int
+) -> Sql:
+    """Return a query for the keys, as text, of a few of the rows that `count_invalid` counts."""
+    query = sql(
+        "SELECT {shown} FROM {table} WHERE {rows} ORDER BY {key}",
+        shown=[AsText(Name.of(each.name), each.type) for each in key],
+        table=Name.of(table),
+        rows=_is_invalid(column, valid, condition),
+        key=names(each.name for each in key),
+    )
+    return sql("{query}", query=First(query, limit))
+
+
+def _is_invalid(column: Column, valid: Part, condition: str) -> Sql:
     invalid = sql("{name} IS NOT NULL AND {valid} IS NULL", name=Name.of(column.name), valid=valid)
     if condition:
         invalid = sql("{invalid} AND (\n{condition}\n)", invalid=invalid, condition=raw(condition))
-    return count_rows(table, invalid)
+    return invalid
 
 
 def both(rows: Sql, others: Sql) -> Sql:

@@ -140,6 +140,12 @@ class FoundTable:
     def _text_columns(self) -> tuple[str, ...]:
         return tuple(column.name for column in self.columns if column.name in self.settings.text_columns)
 
+    def naming_keys(self, keys: Sequence[str]) -> tuple[str, ...]:
+        """Return these keys, else a key of the source: what messages may show of a row. Empty without one."""
+        copied = {column.name for column in self.columns}
+        known = (tuple(keys), self.source.primary_key, *self.source.unique_keys)
+        return next((key for key in known if key and set(key) <= copied), ())
+
     def row_names(self, keys: Sequence[str]) -> tuple[str, ...]:
         """Return the columns that name a row for a person: the keys, else the first columns."""
         names = keys or tuple(column.name for column in self.columns[:3])

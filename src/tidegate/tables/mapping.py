@@ -13,16 +13,18 @@ from dataclasses import dataclass, replace
 from tidegate.errors import ConfigError, Unsupported, ValueProblem
 from tidegate.interfaces.database import Database, Session
 from tidegate.model.columns import Column, TableSchema
-from tidegate.model.names import MappedTable, pluralize
+from tidegate.model.names import MappedTable, pluralize, row_name
 from tidegate.model.plan import Notice
 from tidegate.model.types import Type, chosen_type, may_become
 from tidegate.settings import ColumnSettings, TableSettings
-from tidegate.sql.contents import count_all_and, count_invalid
+from tidegate.sql.contents import count_all_and, count_invalid, examples_of_invalid
 from tidegate.sql.text import AsText, Name, Part, sql
 from tidegate.tables.found import UNTOUCHED, FoundTable, named_column
 
 FEW_ROWS = 100_000
 """Up to so many rows are counted by a condition while planning; `verify` counts those of any table."""
+
+_SHOWN = 3
 
 
 @dataclass(frozen=True)
@@ -166,8 +168,10 @@ def counted(table: FoundTable, base: TableSchema, session: Session, *, count_all
         question = count_invalid(base.name, column, valid, settings.where or "")
         rows = int(str(session.query(question)[0][0]))
         if rows and own.invalid_values == "refuse":
+            shown = _invalid_rows(session, base, column, valid, settings)
             raise ValueProblem(
-                f"{settings.name}: {pluralize(rows, 'row')} of {base.name} have an invalid {name} ({column.type}).",
+                f"{settings.name}: {pluralize(rows, 'row')} of {base.name} have an invalid {name} ({column.type})"
+                f"{shown}.",
                 "Nothing was written.",
                 f"Correct them, or write `columns: {{{name}: {{invalid_values: null}}}}` (or `text`).",
             )
@@ -175,3 +179,14 @@ def counted(table: FoundTable, base: TableSchema, session: Session, *, count_all
             becomes = "become null" if own.invalid_values == "null" else "are kept as text"
             found.append(Notice(f"{pluralize(rows, 'invalid value')} of {name} {becomes}", severity="warning"))
     return replace(table, notices=(*table.notices, *found))
+
+
+def _invalid_rows(session: Session, base: TableSchema, column: Column, valid: Part, settings: TableSettings) -> str:
+    """Return the keys of the first rows with an invalid value, for a message; empty where the table has no key."""
+    key = base.primary_key or next(iter(base.unique_keys), ())
+    columns = [base.exact_column(name) for name in key]
+    if not key or None in columns:
+        return ""
+    present = [each for each in columns if each is not None]
+    asked = examples_of_invalid(present, base.name, column, valid, settings.where or "", _SHOWN)
+    return f": {'; '.join(row_name(dict(zip(key, row, strict=True))) for row in session.query(asked))}"

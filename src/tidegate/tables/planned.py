@@ -50,6 +50,11 @@ class SyncTable:
         return self.change.lake_table
 
     @property
+    def naming_keys(self) -> tuple[str, ...]:
+        """Return the key that messages name a row by: the configured one, else the source's; empty without one."""
+        return self.found.naming_keys(self.load.row_keys)
+
+    @property
     def row_names(self) -> tuple[str, ...]:
         """Return the columns that name a row for a person."""
         return self.found.row_names(self.load.row_keys)

@@ -55,6 +55,8 @@ class ContentChange(Change):
     """The columns that tell a change."""
     deletes: bool
     """Whether rows leave the target that the source does not have."""
+    keys: tuple[str, ...] = ()
+    """What names a row, as the load knows it."""
 
     @classmethod
     def bind(
@@ -75,7 +77,12 @@ class ContentChange(Change):
         if settings.change_detection_method == "checksum":
             notice = Notice("changes are seen by the server's checksum, which can miss one")
             table = replace(table, notices=(*table.notices, notice))
-        return cls(table, settings, hashed or tuple(column.name for column in table.columns), needs.deletes)
+        return cls(table, settings, hashed or tuple(column.name for column in table.columns), needs.deletes, needs.keys)
+
+    @property
+    def naming_keys(self) -> tuple[str, ...]:
+        """Return the columns that name a row in a message."""
+        return self.table.naming_keys(self.keys)
 
     @property
     def lake_table(self) -> LakeTable:
@@ -116,8 +123,9 @@ class ContentChange(Change):
 
     def reading(self, source: Database, target: Database, state: TableState) -> ReadContent:
         request = request_of_target(self, state.ledger.get(WHOLE_TABLE))
+        wanted = request_of_source(self, state.lake.get(WHOLE_TABLE), state.ledger.get(WHOLE_TABLE))
         return ReadContent(
-            ContentReader(source, request_of_source(self, state.lake.get(WHOLE_TABLE), state.ledger.get(WHOLE_TABLE))),
+            ContentReader(source, wanted, self.naming_keys),
             ContentReader(target, request) if request is not None and WHOLE_TABLE in state.target else None,
         )
 

@@ -118,5 +118,5 @@ def _source(change: ContentChange, source: Session, request: ReadRequest) -> Sou
     if change.asks_server:
         answer = source.query(checksum(change.table.source.name, change.hashed_columns))[0]
         return SourceValue(int(str(answer[1])), answer_as_text(answer))
-    receipt = receipt_of(source, request)
+    receipt = receipt_of(source, request, change.naming_keys)
     return SourceValue(receipt.rows, receipt.as_text())

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from tidegate.buckets.exchange import Block, Channels, Exchange
 from tidegate.hashing.receipts import read_receipt, with_text_where_needed
+from tidegate.hashing.refused_rows import row_that_does_not_fit
 from tidegate.interfaces.database import Database, ReadRequest
 from tidegate.interfaces.worker import Worker
 from tidegate.model.receipt import Receipt
@@ -21,13 +23,17 @@ class ContentReader:
 
     database: Database
     request: ReadRequest
+    keys: tuple[str, ...] = ()
+    """The columns that name a row in a message."""
 
     def read(self, worker: Worker, buckets: int) -> Generator[Block, None, Receipt]:
         yield from ()
         with worker.sessions.session(self.database, "inspect", read_only=True) as session:
             session.export_snapshot()
             return with_text_where_needed(
-                self.request, lambda readable: read_receipt(session, readable, worker.progress)
+                self.request,
+                lambda readable: read_receipt(session, readable, worker.progress),
+                partial(row_that_does_not_fit, session, self.request, self.keys),
             )
 
 

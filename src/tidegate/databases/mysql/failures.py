@@ -20,6 +20,7 @@ from tidegate.errors import (
     Transient,
     Unreachable,
     ValueProblem,
+    remedy_for_a_value,
 )
 from tidegate.model.columns import Column
 from tidegate.model.connection import Connection
@@ -131,13 +132,14 @@ def value_refused(table: str, columns: Sequence[Column], code: int, message: str
             for quoted in (f"'{column.name}'", "`" + column.name.replace("`", "``") + "`")
         )
     ]
-    which = f"column {max(named, key=len)}" if named else "one of its columns"
+    name = max(named, key=len) if named else ""
+    which = f"column {name}" if name else "one of its columns"
     # Only the server's words before the value: values are never shown.
     reason = re.split(r"[:'`]", message)[0].strip().removesuffix("for column").strip()
     return ValueProblem(
         f"{table}: {which} cannot store a value in the target: {reason} (error {code}).",
         "The load was rolled back; the target keeps what it had.",
-        "Give the target's column a type that takes these values, or read the column as text (`columns:`) into one.",
+        remedy_for_a_value(name) if name else remedy_for_a_value(),
     )
 
 

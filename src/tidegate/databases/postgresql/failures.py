@@ -19,6 +19,7 @@ from tidegate.errors import (
     Transient,
     Unreachable,
     ValueProblem,
+    remedy_for_a_value,
 )
 from tidegate.model.columns import Column
 from tidegate.model.connection import Connection
@@ -93,9 +94,13 @@ def value_refused(problem: psycopg.Error, table: str, columns: Sequence[Column])
     """Return the error for a value that the server refuses to store. The context of COPY names its column."""
     context = problem.diag.context or ""
     named = [column.name for column in columns if f", column {column.name}: " in context]
-    which = f"column {max(named, key=len)}" if named else "one of its columns"
+    name = max(named, key=len) if named else ""
     message = _VALUE.sub(r"\1...", problem.diag.message_primary or "").rstrip(": .")
-    return _value_problem(table, which, f"{message} (SQLSTATE {problem.sqlstate})")
+    found = _value_problem(table, name, f"{message} (SQLSTATE {problem.sqlstate})")
+    quoted = context.partition(f", column {name}: ")[2].split("\n")[0] if name else ""
+    if quoted.startswith('"') and quoted.endswith('"'):
+        found.refused = (name, quoted[1:-1])
+    return found
 
 
 class NotWritable(Exception):
@@ -111,7 +116,7 @@ def nul_character(column: str) -> NotWritable:
 
 
 def not_writable(problem: NotWritable, table: str) -> ValueProblem:
-    return _value_problem(table, f"column {problem.column}", problem.why)
+    return _value_problem(table, problem.column, problem.why)
 
 
 def snapshot_gone(connection: Connection) -> DatabaseError:
@@ -124,11 +129,12 @@ def snapshot_gone(connection: Connection) -> DatabaseError:
     )
 
 
-def _value_problem(table: str, which: str, why: str) -> ValueProblem:
+def _value_problem(table: str, column: str, why: str) -> ValueProblem:
+    which = f"column {column}" if column else "one of its columns"
     return ValueProblem(
         f"{table}: {which} cannot store a value in the target: {why}.",
         "The load was rolled back; the target keeps what it had.",
-        "Give the target's column a type that takes these values, or read the column as text (`columns:`) into one.",
+        remedy_for_a_value(column) if column else remedy_for_a_value(),
     )
 
 

@@ -13,3 +13,6 @@ SELECT count(*) FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE "a decimal
 SELECT count(*) FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE "it's a ""note""" IS NOT NULL AND "note" IS NULL AND (
 region = 'EU' -- {others}
 );
+SELECT CAST("it's a ""note""" AS text) FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE "it's a ""note""" IS NOT NULL AND "note" IS NULL AND (
+region = 'EU' -- {others}
+) ORDER BY "it's a ""note""" LIMIT 3;

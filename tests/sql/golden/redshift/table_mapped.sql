@@ -10,3 +10,6 @@ region = 'EU' -- {others}
 SELECT count(*) FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE "it's a ""note""" IS NOT NULL AND "note" IS NULL AND (
 region = 'EU' -- {others}
 );
+SELECT CAST("it's a ""note""" AS character varying(65535)) FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE "it's a ""note""" IS NOT NULL AND "note" IS NULL AND (
+region = 'EU' -- {others}
+) ORDER BY "it's a ""note""" LIMIT 3;

@@ -10,3 +10,6 @@ region = 'EU' -- {others}
 SELECT COUNT_BIG(*) FROM [sales]."odd ""orders"" `of` [x] {y} 100%" WHERE [it's a "note"] IS NOT NULL AND [note] IS NULL AND (
 region = 'EU' -- {others}
 );
+SELECT CONVERT(nvarchar(50), [it's a "note"]) FROM [sales]."odd ""orders"" `of` [x] {y} 100%" WHERE [it's a "note"] IS NOT NULL AND [note] IS NULL AND (
+region = 'EU' -- {others}
+) ORDER BY [it's a "note"] OFFSET 0 ROWS FETCH NEXT 3 ROWS ONLY;
