@@ -731,7 +731,11 @@ def _texts(values: Collection[object] | None) -> frozenset[str] | None:
 
 
 def _besides(database: Database, *, writes: bool) -> list[str]:
-    return [f"-- {what}: {database.render(one)}" for what, one in database.optional_grants(writes=writes).items()]
+    # A comment of one line: what follows would be run with the script.
+    optional = {
+        what: database.render(one).replace("\n", " ") for what, one in database.optional_grants(writes=writes).items()
+    }
+    return [f"-- {what}: {statement}" for what, statement in optional.items()]
 
 
 class TableSync:

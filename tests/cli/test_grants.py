@@ -49,7 +49,11 @@ def test_sql_server_to_sql_server(tmp_path: Path):
             " GRANT SELECT, INSERT, UPDATE, DELETE, ALTER ON OBJECT::[dbo].[codes] TO [o'neil]"
             " ELSE GRANT SELECT, INSERT, UPDATE, DELETE, ALTER ON SCHEMA::[dbo] TO [o'neil]",
             "-- to see every security policy and foreign key: GRANT VIEW DEFINITION TO [o'neil]",
-            "-- to see how much space the log has: GRANT VIEW DATABASE STATE TO [o'neil]",
+            "-- to see how much space the log has: IF SERVERPROPERTY('EngineEdition') = 5 EXEC sys.sp_executesql"
+            " N'GRANT VIEW DATABASE STATE TO [o''neil]'"
+            " ELSE IF CONVERT(int, SERVERPROPERTY('ProductMajorVersion')) >= 16 EXEC master.sys.sp_executesql"
+            " N'GRANT VIEW SERVER PERFORMANCE STATE TO [o''neil]'"
+            " ELSE EXEC master.sys.sp_executesql N'GRANT VIEW SERVER STATE TO [o''neil]'",
         ],
     }
 
