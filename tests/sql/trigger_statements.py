@@ -49,7 +49,7 @@ def _triggers(feed: TriggerFeed) -> dict[str, Statement]:
     name = "tidegate_odd"
     return {
         "feed_triggers_create_log": _run(feed.create_log),
-        "feed_triggers_create": _run(lambda schema: feed._missing(schema, Installed("log"))),
+        "feed_triggers_create": _run(lambda schema: [each for made in feed.triggers(schema).values() for each in made]),
         "feed_triggers_drop": _run(lambda schema: [*feed.drop_trigger(ODD, name), *feed.drop_log(ODD)]),
         "feed_triggers_installed": Statement(lambda session: feed.installed(session, ODD)),
     }
@@ -78,8 +78,9 @@ POSTGRESQL = {
     **_log(PostgresqlTriggers(PROJECT), "7 100:110:105", "7 112:120:115"),
     "feed_triggers_bounds": Statement(
         lambda session: PostgresqlTriggers(PROJECT).bounds(session, ODD, "7", None),
-        answers={"pg_current_snapshot": [("100:110:105",)]},
+        answers={"pg_current_snapshot": [("100:110:105", None)]},
     ),
+    "feed_triggers_heirs": Statement(lambda session: PostgresqlTriggers(PROJECT)._heirs(session, ODD)),
     "feed_triggers_create_per_row": _run(
         lambda schema: PostgresqlTriggers(PROJECT)._missing(schema, Installed()), partitioned=True
     ),

@@ -147,19 +147,15 @@ class TriggerFeed(Feed):
         """Return the statements that are still to be run.
 
         A log whose triggers were not all there lacks changes. It is made anew, so that the next run knows it."""
-        statements: list[Sql] = []
         existing, wanted = dict(found.triggers or {}), self.triggers(schema)
-        for name in existing:
-            if name not in wanted:
-                statements += self.drop_trigger(schema.name, name)
-        if found.log and existing.keys() != wanted.keys():
+        if found.log and existing.keys() == wanted.keys():
+            return []
+        # Triggers go before their log: a write in between must not fail.
+        statements = [statement for name in existing for statement in self.drop_trigger(schema.name, name)]
+        if found.log:
             statements += self.drop_log(schema.name)
-        if not found.log or existing.keys() != wanted.keys():
-            statements += self.create_log(schema)
-        for name, made in wanted.items():
-            if name not in existing:
-                statements += made
-        return statements
+        statements += self.create_log(schema)
+        return [*statements, *(statement for made in wanted.values() for statement in made)]
 
     def _statements(self, session: Session, statements: Sequence[Sql]) -> tuple[str, ...]:
         return tuple(session.database.script(statement) for statement in statements)

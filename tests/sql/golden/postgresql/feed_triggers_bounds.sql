@@ -1,1 +1,1 @@
-SELECT CAST(pg_current_snapshot() AS text);
+SELECT CAST(pg_current_snapshot() AS text), (SELECT CAST((SELECT json_object_agg(p.oid, json_build_array(p.relfilenode, i.xmin = t.xmin)) FROM pg_partition_tree(c.oid) AS tree JOIN pg_class AS p ON p.oid = tree.relid JOIN pg_inherits AS i ON i.inhrelid = p.oid JOIN pg_type AS t ON t.oid = p.reltype WHERE c.relkind = 'p' AND tree.level > 0) AS text) FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace WHERE n.nspname = 'sales' AND c.relname = 'odd "orders" `of` [x] {y} 100%');

@@ -1,6 +1,7 @@
 SELECT n.nspname, c.relname, greatest(c.reltuples, 0)::bigint,
        has_schema_privilege(n.oid, 'USAGE') AND has_any_column_privilege(c.oid, 'SELECT'),
-       coalesce(pg_get_partkeydef(c.oid), ''), a.attname,
+       coalesce(pg_get_partkeydef(c.oid), ''),
+       coalesce((SELECT min(i.inhparent::regclass::text) FROM pg_inherits i WHERE i.inhrelid = c.oid), ''), a.attname,
        format_type(a.atttypid, a.atttypmod),
        format_type(b.oid, b.typmod),
        CASE WHEN b.typnamespace = 'pg_catalog'::regnamespace AND coalesce(k.collisdeterministic, true)

@@ -1,0 +1,1 @@
+SELECT CAST(CAST(h.oid AS regclass) AS text) FROM pg_catalog.pg_inherits AS i JOIN pg_catalog.pg_class AS h ON h.oid = i.inhrelid AND NOT h.relispartition JOIN pg_catalog.pg_class AS c ON c.oid = i.inhparent JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace WHERE n.nspname = 'sales' AND c.relname = 'odd "orders" `of` [x] {y} 100%' ORDER BY 1;
