@@ -250,6 +250,8 @@ def _become_text(columns: Sequence[Column], declared: Sequence[Column]) -> tuple
 
 def _impossible_keys(source: TableSchema, declared: Sequence[Column], database: Database) -> tuple[Notice, ...]:
     """Return warnings about keys of the source that a new table here cannot have. The rows are the same without."""
+    if not database.capabilities.enforced_keys:
+        return ()  # a key is only declared there, which takes any column
     by_name = {column.name: column for column in declared}
     keys = [("primary key", source.primary_key), *(("unique key", key) for key in source.unique_keys)]
     found = []

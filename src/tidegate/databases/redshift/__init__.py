@@ -158,6 +158,9 @@ class Redshift(Database):
 
     # DDL
 
+    def index_problem(self, columns: Sequence[Column]) -> str:
+        return "Redshift has no indexes"
+
     def create_table(self, name: TableName, columns: Sequence[Column], key: Sequence[str], index_on: str) -> list[Sql]:
         """The key is declared for the planner and for people; `index_on` becomes the sort key."""
         parts: list[Part] = [definition(column) for column in columns]

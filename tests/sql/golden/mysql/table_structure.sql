@@ -16,7 +16,6 @@ FROM information_schema.TABLES AS t
 WHERE t.TABLE_TYPE = 'BASE TABLE' AND t.TABLE_COMMENT <> '' AND (t.TABLE_SCHEMA, t.TABLE_NAME) IN (('sales', 'odd "orders" `of` [x] {y} 100%'), ('sales', 'daily'))
 ORDER BY 1, 2, 3, 4, 7;
 CREATE UNIQUE INDEX `by_code` ON `sales`.`odd "orders" ``of`` [x] {y} 100%` (`code`, `note`);
-CREATE INDEX `lower` ON `sales`.`odd "orders" ``of`` [x] {y} 100%` USING btree (lower(code));
 ALTER TABLE `sales`.`odd "orders" ``of`` [x] {y} 100%` ADD CONSTRAINT `fk` FOREIGN KEY (`cobid`, `code`) REFERENCES `sales`.`daily` (`id`, `code`);
 ALTER TABLE `sales`.`odd "orders" ``of`` [x] {y} 100%` ALTER COLUMN `note` SET DEFAULT 'it''s';
 ALTER TABLE `sales`.`odd "orders" ``of`` [x] {y} 100%` COMMENT = 'it''s ours';
