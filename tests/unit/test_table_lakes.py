@@ -550,6 +550,20 @@ def test_clean_leaves_what_is_young_or_at_work(lake: TableLake):
     assert ids_outside(lake, ORDERS) == [2, 5]
 
 
+def test_a_new_catalog_is_opened_by_many_at_once(tmp_path: Path):
+    """Several threads make the first tables of a warehouse: all of them are there."""
+    lake = plugins.lake("iceberg").at(tmp_path / "lake")
+    names = [f"t{number}" for number in range(8)]
+
+    def make(name: str) -> None:
+        lake.opened(TableName("", name)).append(pa.table({"id": [1]}))
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(make, names))
+
+    assert all(lake.opened(TableName("", name)).exists for name in names)
+
+
 def test_table_of_a_path_catalog_is_read_and_adopted(tmp_path: Path):
     """A table that a folder alone names is read as it is, is written only after it was adopted, and then goes on."""
     lake = plugins.lake("iceberg").at(tmp_path / "lake")

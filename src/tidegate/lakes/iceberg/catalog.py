@@ -17,6 +17,7 @@ import contextlib
 import json
 import re
 import sqlite3
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -198,18 +199,29 @@ class Catalog:
     def opened(self) -> Iterator[PyIcebergCatalog]:
         """Open the catalog for changes. Raises Unsupported where pyiceberg is not installed."""
         try:
-            from pyiceberg.catalog import load_catalog
+            import pyiceberg.catalog.sql  # noqa: F401
         except ImportError as problem:
             raise Unsupported(
                 f"The lake `iceberg` needs a package that is not installed: {problem.name}.",
                 "Nothing was written.",
                 "Install it: `pip install 'tidegate[iceberg]'`.",
             ) from None
-        catalog = load_catalog(NAME, **self._client())
+        catalog = self._loaded()
         try:
             yield catalog
         finally:
             catalog.close()
+
+    def _loaded(self) -> PyIcebergCatalog:
+        """Return an open catalog. Two who open a new one at once both make its tables, and its database refuses one."""
+        from pyiceberg.catalog import load_catalog
+        from sqlalchemy.exc import DBAPIError
+
+        for _ in range(3):
+            with contextlib.suppress(DBAPIError):
+                return load_catalog(NAME, **self._client())
+            time.sleep(0.05)
+        return load_catalog(NAME, **self._client())
 
     @property
     def files(self) -> dict[str, str]:
@@ -269,7 +281,7 @@ class Catalog:
         if column is not None and fitted.added.get(column) in _PARTITIONED_BY:
             source = next(field.field_id for field in fields if field.name == column)
             parts.append(PartitionField(source, 1000, IdentityTransform(), column))
-        catalog.create_namespace_if_not_exists((names[0],))
+        ensure_namespace(catalog, names[0])
         catalog.create_table_if_not_exists(
             names,
             Schema(*fields),
