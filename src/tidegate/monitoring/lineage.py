@@ -114,8 +114,8 @@ def _table(database: Database, table: TableName) -> Dataset:
     name = table.within(database.default_schema)
     scheme = _SCHEMES.get(place.kind, place.kind)
     port = f":{place.port}" if place.port else ""
-    # A schema of MySQL is a database.
-    parts = [name.schema, name.name] if place.kind == "mysql" else [place.database, name.schema, name.name]
+    above = [] if database.capabilities.schemas_are_databases else [place.database]
+    parts = [*above, name.schema, name.name]
     return Dataset(f"{scheme}://{place.host}{port}", ".".join(part for part in parts if part))
 
 
