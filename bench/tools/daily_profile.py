@@ -76,7 +76,7 @@ def watched(session: Any) -> Steps:
     from tidegate.history import keys, versions
     from tidegate.lakes._files import FileWriter
     from tidegate.lakes.parquet import ParquetLake
-    from tidegate.runs.load import LoadSplit
+    from tidegate.runs.load_split import LoadSplit
     from tidegate.runs.plan import Planner
 
     steps = Steps()

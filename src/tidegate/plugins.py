@@ -15,9 +15,10 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from tidegate.errors import Unsupported
+from tidegate.interfaces.capabilities import Capabilities
 from tidegate.interfaces.change import Change
 from tidegate.interfaces.check import Check
-from tidegate.interfaces.database import Capabilities, Database
+from tidegate.interfaces.database import Database
 from tidegate.interfaces.lake import Lake
 from tidegate.interfaces.load import Load
 from tidegate.model.connection import Connection

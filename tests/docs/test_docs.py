@@ -36,9 +36,10 @@ from tidegate.config.tables_file import read_tables_file
 from tidegate.databases.sqlserver import types
 from tidegate.interfaces.change import Change
 from tidegate.interfaces.check import Check
-from tidegate.interfaces.database import Database, Session
+from tidegate.interfaces.database import Database
 from tidegate.interfaces.lake import Lake, PartWriter
 from tidegate.interfaces.load import Load
+from tidegate.interfaces.session import Session
 from tidegate.model.connection import Connection
 from tidegate.plugins import database, installed
 from tidegate.settings import ColumnSettings, CreateSettings, Rule, Settings, TableSettings

@@ -21,8 +21,9 @@ from typing import Any, ClassVar
 
 from tidegate.errors import ConfigError
 from tidegate.interfaces.change import Change, ChangeColumns, Extraction, LoadNeeds, Sessions
-from tidegate.interfaces.database import ReadRequest, Session
 from tidegate.interfaces.lake import LakeTable, Layout
+from tidegate.interfaces.requests import ReadRequest
+from tidegate.interfaces.session import Session
 from tidegate.model.names import TableName
 from tidegate.model.plan import DAILY, RELOAD, Extract, Labels, Load, Remove, Request, Step
 from tidegate.model.scope import Scope

@@ -14,7 +14,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tidegate.interfaces.check import Check, Sides
-from tidegate.interfaces.database import Database, ReadRequest, Session
+from tidegate.interfaces.database import Database
+from tidegate.interfaces.requests import ReadRequest
+from tidegate.interfaces.session import Session
 from tidegate.interfaces.worker import Worker
 from tidegate.model.report import Finding
 from tidegate.model.values import Value

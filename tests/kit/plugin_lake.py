@@ -37,8 +37,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
 from tidegate.errors import LakeError
-from tidegate.interfaces.database import BatchSize
 from tidegate.interfaces.lake import KEYS, ROWS, Entries, EntryFacts, Lake, LakeTable, Layout, Part, PartWriter
+from tidegate.interfaces.requests import BatchSize
 from tidegate.model.scope import Scope
 from tidegate.model.state import LakeEntry, LedgerEntry
 from tidegate.model.tokens import CursorWindow, Token

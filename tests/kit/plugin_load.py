@@ -21,7 +21,6 @@ from typing import Any
 
 from tidegate.errors import Unsupported, ValueProblem
 from tidegate.interfaces.change import ChangeColumns, LoadNeeds
-from tidegate.interfaces.database import Session
 from tidegate.interfaces.load import (
     Incoming,
     Load,
@@ -33,6 +32,7 @@ from tidegate.interfaces.load import (
     proof_failed,
     with_entry,
 )
+from tidegate.interfaces.session import Session
 from tidegate.model.columns import TableSchema
 from tidegate.model.names import TableName
 from tidegate.model.receipt import Receipt

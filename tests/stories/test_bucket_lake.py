@@ -17,8 +17,8 @@ from kit.crash import Interrupter
 from kit.project import FRIDAY, MONDAY, Story, assert_same_rows
 from kit.s3 import S3Server, s3_server
 from tidegate import Tidegate
-from tidegate.interfaces.database import BatchSize
 from tidegate.interfaces.lake import EntryFacts, LakeTable, Layout, Part
+from tidegate.interfaces.requests import BatchSize
 from tidegate.lakes.parquet import ParquetLake
 from tidegate.model.names import TableName
 from tidegate.model.tokens import PartitionToken

@@ -20,8 +20,8 @@ from kit.one_process import OneProcess
 from kit.project import cli, database_on
 from tidegate import Tidegate
 from tidegate.errors import ConfigError, RunFailed, Unsupported
-from tidegate.interfaces.database import BatchSize
 from tidegate.interfaces.lake import EntryFacts, Lake, LakeTable, Layout, Part
+from tidegate.interfaces.requests import BatchSize
 from tidegate.model.names import TableName
 from tidegate.model.plan import Notice
 from tidegate.model.tokens import PartitionToken

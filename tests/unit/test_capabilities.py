@@ -18,7 +18,7 @@ from tidegate.databases.redshift import Redshift
 from tidegate.databases.sqlserver import SqlServer
 from tidegate.errors import Unsupported
 from tidegate.interfaces import Capabilities, Database
-from tidegate.interfaces.database import CAPABILITY_NAMES
+from tidegate.interfaces.capabilities import CAPABILITY_NAMES
 from tidegate.model.connection import Connection
 from tidegate.plugins import database
 from tidegate.tables.found import Catalogs

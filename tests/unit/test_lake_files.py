@@ -15,8 +15,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tidegate.errors import LakeError
-from tidegate.interfaces.database import BatchSize
 from tidegate.interfaces.lake import KEYS, ROWS, EntryFacts, LakeTable, Layout, Part
+from tidegate.interfaces.requests import BatchSize
 from tidegate.lakes import _paths, parquet
 from tidegate.lakes._files import FileWriter
 from tidegate.lakes.parquet import ParquetLake

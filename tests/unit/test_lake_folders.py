@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from tidegate.errors import LakeError
-from tidegate.interfaces.database import BatchSize
 from tidegate.interfaces.lake import KEYS, ROWS, EntryFacts, LakeTable, Layout, Part
+from tidegate.interfaces.requests import BatchSize
 from tidegate.lakes import _folders, _paths, parquet
 from tidegate.lakes.parquet import ParquetLake
 from tidegate.model.names import TableName

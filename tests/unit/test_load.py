@@ -29,7 +29,7 @@ from tidegate.model.scope import Scope
 from tidegate.model.state import LakeEntry, LedgerEntry
 from tidegate.model.tokens import PartitionToken
 from tidegate.model.values import Value, ValueKind
-from tidegate.runs.load import LoadSplit
+from tidegate.runs.load_split import LoadSplit
 from tidegate.runs.window import WindowLoad
 from tidegate.sql.partitions import has_value
 from tidegate.state import lock

@@ -11,8 +11,8 @@ import pytest
 
 import tidegate
 from tidegate.errors import LakeError, TidegateError
-from tidegate.interfaces.database import BatchSize
 from tidegate.interfaces.lake import KEYS, ROWS, EntryFacts, Lake, LakeTable, Layout, Part
+from tidegate.interfaces.requests import BatchSize
 from tidegate.lakes.parquet import ParquetLake
 from tidegate.model.names import LakeName
 from tidegate.model.scope import Scope

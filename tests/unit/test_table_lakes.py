@@ -15,8 +15,8 @@ import pytest
 
 from tidegate import plugins
 from tidegate.errors import LakeError
-from tidegate.interfaces.database import BatchSize
 from tidegate.interfaces.lake import KEYS, ROWS, EntryFacts, LakeTable, Layout, Part
+from tidegate.interfaces.requests import BatchSize
 from tidegate.lakes._tables import Conflict, TableLake
 from tidegate.model.names import TableName
 from tidegate.model.scope import Scope

@@ -22,7 +22,7 @@ from tidegate.history.blocks import as_table, as_versions
 from tidegate.history.finding import HistoryFinding, Kind, add_up
 from tidegate.history.version_task import VersionTask
 from tidegate.history.versions import hash_versions
-from tidegate.interfaces.database import ReadRequest
+from tidegate.interfaces.requests import ReadRequest
 from tidegate.model.columns import Column
 from tidegate.model.names import TableName
 from tidegate.model.receipt import Receipt

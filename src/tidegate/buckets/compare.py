@@ -10,7 +10,8 @@ from tidegate.buckets.assign import in_buckets
 from tidegate.buckets.exchange import Block, Channels, Exchange
 from tidegate.errors import NotNative, TidegateError
 from tidegate.hashing.receipts import read_receipt
-from tidegate.interfaces.database import Database, ReadRequest
+from tidegate.interfaces.database import Database
+from tidegate.interfaces.requests import ReadRequest
 from tidegate.interfaces.worker import Progress, Worker
 from tidegate.model.receipt import Receipt
 

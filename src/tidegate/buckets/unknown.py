@@ -14,8 +14,9 @@ from tidegate.buckets.assign import in_buckets
 from tidegate.buckets.compare import keyed_hashes, readable
 from tidegate.buckets.exchange import Block, Channels, Exchange
 from tidegate.errors import NotNative, TidegateError
-from tidegate.interfaces.database import Database, ReadRequest
+from tidegate.interfaces.database import Database
 from tidegate.interfaces.lake import Lake, LakeTable
+from tidegate.interfaces.requests import ReadRequest
 from tidegate.interfaces.worker import Worker
 
 if TYPE_CHECKING:

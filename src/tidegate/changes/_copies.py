@@ -9,8 +9,8 @@ from typing import Any
 
 from tidegate.errors import ConfigError, ForeignTarget
 from tidegate.interfaces.change import Change, ChangeColumns, Extraction, LoadNeeds, Sessions
-from tidegate.interfaces.database import ReadRequest
 from tidegate.interfaces.lake import Entries
+from tidegate.interfaces.requests import ReadRequest
 from tidegate.model.names import pluralize
 from tidegate.model.plan import DAILY, RELOAD, Extract, Load, Remove, Request, Step
 from tidegate.model.scope import Scope

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 from tidegate.buckets.assign import in_buckets
 from tidegate.buckets.exchange import Block
 from tidegate.history.version_task import VersionTask
-from tidegate.interfaces.database import Database, ReadRequest, Session
+from tidegate.interfaces.database import Database
 from tidegate.interfaces.load import Batches
+from tidegate.interfaces.requests import ReadRequest
+from tidegate.interfaces.session import Session
 from tidegate.interfaces.worker import Progress, Worker
 from tidegate.model.columns import Column
 from tidegate.model.receipt import Receipt

@@ -15,8 +15,9 @@ from tidegate.checks._windows import was_loaded
 from tidegate.errors import NotNative, TidegateError
 from tidegate.history.version_task import VersionLoad, VersionTask
 from tidegate.interfaces.check import Check, Sides
-from tidegate.interfaces.database import Database, ReadRequest
+from tidegate.interfaces.database import Database
 from tidegate.interfaces.load import Batches
+from tidegate.interfaces.requests import ReadRequest
 from tidegate.model.receipt import Receipt
 from tidegate.model.report import Comparison, Finding
 from tidegate.model.values import Value

@@ -19,8 +19,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from tidegate.errors import Unsupported
-from tidegate.interfaces.database import ReadRequest, Session
 from tidegate.interfaces.feed import Feed, FeedHealth, FeedState, FeedTable, Problem
+from tidegate.interfaces.requests import ReadRequest
+from tidegate.interfaces.session import Session
 from tidegate.model.columns import Column, TableSchema
 from tidegate.model.feeds import DELETE, INSERT, UPDATE, Position
 from tidegate.model.names import TableName

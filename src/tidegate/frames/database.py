@@ -18,7 +18,8 @@ from tidegate.frames.extract import Window
 from tidegate.frames.load import DELETED, FrameLoad
 from tidegate.frames.target import Target, is_padded, prepare
 from tidegate.frames.tasks import in_driver
-from tidegate.interfaces.database import BatchSize, Database, ReadRequest
+from tidegate.interfaces.database import Database
+from tidegate.interfaces.requests import BatchSize, ReadRequest
 from tidegate.model.columns import TableSchema
 from tidegate.model.names import TableName
 from tidegate.model.records import LoadMetrics, Watermark

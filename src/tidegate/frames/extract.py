@@ -10,7 +10,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from tidegate.errors import ConfigError, MissingObject
-from tidegate.interfaces.database import Session
+from tidegate.interfaces.session import Session
 from tidegate.model.columns import Column, TableSchema
 from tidegate.model.names import TableName
 from tidegate.model.values import Value, ValueKind

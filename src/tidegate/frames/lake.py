@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from tidegate.errors import LakeError
-from tidegate.interfaces.database import BatchSize
 from tidegate.interfaces.lake import KEYS, ROWS, Lake, LakeTable
 from tidegate.interfaces.load import LogRules
+from tidegate.interfaces.requests import BatchSize
 from tidegate.model.columns import Column
 from tidegate.model.state import LakeEntry
 

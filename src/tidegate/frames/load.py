@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING
 from tidegate.errors import Locked, OutcomeUnknown, ProofFailed, Transient, ValueProblem
 from tidegate.frames.spill import Again
 from tidegate.frames.target import is_padded
-from tidegate.interfaces.database import Database, ReadRequest, Session
+from tidegate.interfaces.database import Database
+from tidegate.interfaces.requests import ReadRequest
+from tidegate.interfaces.session import Session
 from tidegate.model.columns import Column
 from tidegate.model.names import TableName
 from tidegate.model.receipt import Receipt

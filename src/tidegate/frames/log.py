@@ -17,8 +17,9 @@ from tidegate.errors import FeedLost, MissingObject, Unsupported, ValueProblem
 from tidegate.frames.carried import UNTOUCHED
 from tidegate.frames.database import DatabaseFrames
 from tidegate.frames.tasks import errors_for_driver
-from tidegate.interfaces.database import Database, Session
+from tidegate.interfaces.database import Database
 from tidegate.interfaces.feed import Feed, FeedTable
+from tidegate.interfaces.session import Session
 from tidegate.model.feeds import DELETE, OPERATION, OPERATIONS, PARTIAL, POSITION, TIME, TRUNCATE, Position
 from tidegate.model.records import Watermark
 from tidegate.state.events import delete_events

@@ -7,7 +7,8 @@ from typing import Any
 from tidegate import plugins
 from tidegate.config.urls import parse_connection
 from tidegate.errors import Unsupported
-from tidegate.interfaces.database import Database, Session
+from tidegate.interfaces.database import Database
+from tidegate.interfaces.session import Session
 from tidegate.model.connection import Connection
 
 

@@ -7,7 +7,8 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from tidegate.interfaces.database import Database, ReadRequest
+from tidegate.interfaces.database import Database
+from tidegate.interfaces.requests import ReadRequest
 from tidegate.model.columns import Column
 from tidegate.model.values import Value, ValueKind
 from tidegate.sql.text import Literal, Name, Sql, sql

@@ -16,7 +16,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from tidegate.errors import ConfigError, DatabaseError
-from tidegate.interfaces.database import Session
+from tidegate.interfaces.session import Session
 from tidegate.model.columns import TableSchema
 from tidegate.model.names import TableName
 from tidegate.model.records import Watermark

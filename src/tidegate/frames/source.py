@@ -25,7 +25,9 @@ from tidegate.frames.extract import chosen, found_table
 from tidegate.frames.opened import database_of
 from tidegate.frames.pushed import condition_of
 from tidegate.frames.tasks import plain_batches
-from tidegate.interfaces.database import Database, ReadRequest, Session
+from tidegate.interfaces.database import Database
+from tidegate.interfaces.requests import ReadRequest
+from tidegate.interfaces.session import Session
 from tidegate.interfaces.splits import Divisible
 from tidegate.model.columns import TableSchema
 from tidegate.sql.text import Sql, raw, sql

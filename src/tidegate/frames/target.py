@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tidegate.errors import ConfigError, DriftStop
 from tidegate.frames.carried import UNTOUCHED, storage_type_of
-from tidegate.interfaces.database import Session
+from tidegate.interfaces.session import Session
 from tidegate.model.columns import Column, TableSchema
 from tidegate.model.names import TableName
 from tidegate.model.types import Type

@@ -15,7 +15,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tidegate.errors import NotNative, TidegateError, ValueProblem
-from tidegate.interfaces.database import Database, ReadRequest
+from tidegate.interfaces.database import Database
+from tidegate.interfaces.requests import ReadRequest
 from tidegate.interfaces.worker import retried
 from tidegate.model.columns import Column
 from tidegate.sql.staged import key_is_staged

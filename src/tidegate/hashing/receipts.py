@@ -8,7 +8,8 @@ from typing import Protocol, TypeVar
 
 from tidegate.errors import NotNative, ValueProblem
 from tidegate.hashing.refused_rows import row_that_does_not_fit
-from tidegate.interfaces.database import ReadRequest, Session
+from tidegate.interfaces.requests import ReadRequest
+from tidegate.interfaces.session import Session
 from tidegate.model.receipt import Receipt
 
 Result = TypeVar("Result")

@@ -8,7 +8,8 @@ from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING
 
-from tidegate.interfaces.database import ReadRequest, Session
+from tidegate.interfaces.requests import ReadRequest
+from tidegate.interfaces.session import Session
 from tidegate.model.columns import Column
 from tidegate.model.names import row_name
 

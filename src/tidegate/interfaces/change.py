@@ -14,8 +14,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 from tidegate.errors import Unsupported
-from tidegate.interfaces.database import Database, ReadRequest, Session
+from tidegate.interfaces.database import Database
 from tidegate.interfaces.lake import Lake, LakeTable
+from tidegate.interfaces.requests import ReadRequest
+from tidegate.interfaces.session import Session
 from tidegate.model.columns import Column, TableSchema
 from tidegate.model.coverage import Coverage
 from tidegate.model.cursors import Cursor

@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 from tidegate.errors import Unsupported
-from tidegate.interfaces.database import BatchSize, Session
+from tidegate.interfaces.requests import BatchSize
+from tidegate.interfaces.session import Session
 from tidegate.model.columns import Column
 from tidegate.model.feeds import Position
 from tidegate.model.names import TableName

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from tidegate.errors import Unsupported
-from tidegate.interfaces.database import BatchSize
 from tidegate.interfaces.open_table import OpenTable
+from tidegate.interfaces.requests import BatchSize
 from tidegate.interfaces.stored_files import ObjectStore, StoredFile
 from tidegate.model.lake_versions import LakeCleaning, LakeHealth, LakeVersion
 from tidegate.model.names import TableName

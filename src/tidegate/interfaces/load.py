@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, TypeVar
 
 from tidegate.errors import Locked, ProofFailed, Unsupported
 from tidegate.interfaces.change import Change, ChangeColumns, LoadNeeds
-from tidegate.interfaces.database import ReadRequest, Session
+from tidegate.interfaces.requests import ReadRequest
+from tidegate.interfaces.session import Session
 from tidegate.interfaces.stored_files import StoredFile
 from tidegate.model.columns import Column, TableSchema
 from tidegate.model.cursors import Cursor

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tidegate.model.columns import TableSchema
 
 if TYPE_CHECKING:
-    from tidegate.interfaces.database import ReadRequest
+    from tidegate.interfaces.requests import ReadRequest
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from tidegate.errors import TidegateError, Transient, Unreachable
 
 if TYPE_CHECKING:
-    from tidegate.interfaces.database import Database, Session
+    from tidegate.interfaces.database import Database
+    from tidegate.interfaces.session import Session
     from tidegate.model.connection import Connection
 
 Result = TypeVar("Result")

@@ -29,8 +29,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from tidegate.errors import LakeError, TidegateError
-from tidegate.interfaces.database import BatchSize
 from tidegate.interfaces.lake import KEYS, ROWS, Entries, EntryFacts, Lake, LakeTable, Layout, Part, PartWriter
+from tidegate.interfaces.requests import BatchSize
 from tidegate.lakes import _probes
 from tidegate.lakes._commits import COMPACTED, Commit, facts_of_parts, history_of, live
 from tidegate.lakes._files import FileWriter, merge_files, read_footer

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from tidegate.buckets.spill import Spill
 from tidegate.errors import NotNative
 from tidegate.history.version_task import VersionTask
-from tidegate.interfaces.database import Session
 from tidegate.interfaces.load import Batches
+from tidegate.interfaces.session import Session
 from tidegate.model.names import staged_name
 
 if TYPE_CHECKING:

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 from tidegate.buckets.assign import buckets_for, in_buckets
 from tidegate.buckets.spill import Spill
 from tidegate.interfaces.change import LoadNeeds
-from tidegate.interfaces.database import ReadRequest, Session
 from tidegate.interfaces.load import (
     Batches,
     Incoming,
@@ -31,6 +30,8 @@ from tidegate.interfaces.load import (
     proof_failed,
     with_entry,
 )
+from tidegate.interfaces.requests import ReadRequest
+from tidegate.interfaces.session import Session
 from tidegate.loads._difference import difference_of
 from tidegate.loads._merge_window import kept_events
 from tidegate.model.columns import Column

@@ -17,7 +17,6 @@ from tidegate.buckets.assign import ROWS_PER_BUCKET, buckets_for, in_buckets
 from tidegate.buckets.spill import Spill
 from tidegate.errors import NotNative
 from tidegate.history.version_task import VersionTask
-from tidegate.interfaces.database import ReadRequest, Session
 from tidegate.interfaces.load import (
     Batches,
     LedgerView,
@@ -27,6 +26,8 @@ from tidegate.interfaces.load import (
     proved_columns,
     with_entry,
 )
+from tidegate.interfaces.requests import ReadRequest
+from tidegate.interfaces.session import Session
 from tidegate.loads._as_text import with_text_column
 from tidegate.loads._current_rows import versions_of
 from tidegate.loads._version_writes import Counts, VersionPart, VersionWrites, moved, target_rows_after

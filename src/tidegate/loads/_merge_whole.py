@@ -13,7 +13,6 @@ from contextlib import ExitStack
 from functools import partial
 
 from tidegate.errors import NotNative, Transient, ValueProblem
-from tidegate.interfaces.database import ReadRequest, Session
 from tidegate.interfaces.load import (
     Batches,
     Files,
@@ -25,6 +24,8 @@ from tidegate.interfaces.load import (
     proved_columns,
     with_entry,
 )
+from tidegate.interfaces.requests import ReadRequest
+from tidegate.interfaces.session import Session
 from tidegate.loads._difference import RowDifference, difference_of
 from tidegate.loads._merge_writes import Change, MergeTask
 from tidegate.model.receipt import Receipt

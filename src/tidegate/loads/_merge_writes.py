@@ -9,8 +9,9 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from tidegate.buckets.spill import Spill
-from tidegate.interfaces.database import ReadRequest, Session
 from tidegate.interfaces.load import Batches, Files, LoadTask
+from tidegate.interfaces.requests import ReadRequest
+from tidegate.interfaces.session import Session
 from tidegate.loads._difference import RowDifference, kept_rows
 from tidegate.loads._own_columns import own_columns
 from tidegate.loads._soft_deletes import is_gone

@@ -13,8 +13,8 @@ from typing import Any, Literal
 
 from tidegate.errors import Unsupported
 from tidegate.interfaces.change import Change, ChangeColumns, LoadNeeds
-from tidegate.interfaces.database import Session
 from tidegate.interfaces.load import AnySettings, Incoming, Load, Loaded, LoadTask, LogRules, ReceiptOf, Requirements
+from tidegate.interfaces.session import Session
 from tidegate.loads._keys import key_of, may_change_places
 from tidegate.loads._merge_whole import merge_whole_table
 from tidegate.loads._merge_window import WindowTask, merge_window

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from tidegate.errors import DriftStop
-from tidegate.interfaces.database import Session
 from tidegate.interfaces.load import LoadTask
+from tidegate.interfaces.session import Session
 from tidegate.model.columns import Column
 from tidegate.model.names import TableName
 from tidegate.sql.contents import has_rows

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 
-from tidegate.interfaces.database import Session
 from tidegate.interfaces.load import (
     Incoming,
     Loaded,
@@ -20,6 +19,7 @@ from tidegate.interfaces.load import (
     proof_failed,
     with_entry,
 )
+from tidegate.interfaces.session import Session
 from tidegate.loads._own_columns import own_columns
 from tidegate.model.receipt import Receipt
 from tidegate.sql.contents import delete_rows

@@ -15,9 +15,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
 from tidegate.errors import DatabaseError, OutcomeUnknown, Transient
-from tidegate.interfaces.database import Session
 from tidegate.interfaces.load import Incoming, Loaded, LoadTask, ReceiptOf, acquire_fence, proof_failed
 from tidegate.interfaces.native_partitions import NativePartitions, Switch
+from tidegate.interfaces.session import Session
 from tidegate.interfaces.worker import back_off
 from tidegate.model.columns import Column
 from tidegate.model.names import TableName

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from tidegate.errors import NotNative
 from tidegate.history.version_task import GeneratedColumns, VersionTask
-from tidegate.interfaces.database import Session
 from tidegate.interfaces.load import Batches, LedgerView, Loaded, acquire_fence, with_entry
+from tidegate.interfaces.session import Session
 from tidegate.loads._as_text import with_text_column
 from tidegate.loads._current_rows import refuse_several_current, versions_of
 from tidegate.loads._large_timeline import LARGE, apply_large, is_large

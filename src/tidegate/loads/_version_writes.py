@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from tidegate.errors import Transient
 from tidegate.history.version_task import VersionTask
-from tidegate.interfaces.database import ReadRequest, Session
 from tidegate.interfaces.load import Batches, proof_failed, proved_columns
+from tidegate.interfaces.requests import ReadRequest
+from tidegate.interfaces.session import Session
 from tidegate.loads._current_rows import refuse_several_current, require_names, versions_of
 from tidegate.model.columns import Column
 from tidegate.model.names import TableName, pluralize

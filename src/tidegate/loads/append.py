@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tidegate.errors import Unsupported
 from tidegate.interfaces.change import ChangeColumns, LoadNeeds
-from tidegate.interfaces.database import Session
 from tidegate.interfaces.load import (
     Batches,
     Incoming,
@@ -27,6 +26,7 @@ from tidegate.interfaces.load import (
     proved_columns,
     with_entry,
 )
+from tidegate.interfaces.session import Session
 from tidegate.loads._keys import key_of
 from tidegate.loads._merge_window import WindowTask, merge_window
 from tidegate.loads._window_rows import WindowRules, log_rules_of

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tidegate.interfaces.change import ChangeColumns, LoadNeeds
-from tidegate.interfaces.database import Session
 from tidegate.interfaces.load import Incoming, Load, Loaded, ReceiptOf, Requirements
+from tidegate.interfaces.session import Session
 from tidegate.loads._replace import replace_rows
 from tidegate.model.columns import TableSchema
 from tidegate.settings import Settings

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from tidegate.interfaces.database import Session
 from tidegate.interfaces.load import Incoming, Loaded, ReceiptOf
+from tidegate.interfaces.session import Session
 from tidegate.loads._partition_values import PartitionValuesLoad
 from tidegate.loads._replace import replace_rows
 from tidegate.settings import Columns, Settings

@@ -14,8 +14,9 @@ from pydantic import model_validator
 from tidegate.errors import ConfigError, DriftStop, Unsupported
 from tidegate.history.version_task import GeneratedColumns, VersionTask
 from tidegate.interfaces.change import Change, ChangeColumns, LoadNeeds
-from tidegate.interfaces.database import ReadRequest, Session
 from tidegate.interfaces.load import AnySettings, Batches, Incoming, Load, Loaded, LoadTask, ReceiptOf, Requirements
+from tidegate.interfaces.requests import ReadRequest
+from tidegate.interfaces.session import Session
 from tidegate.loads._current_rows import require_one_current_row
 from tidegate.loads._feed_versions import FeedVersions
 from tidegate.loads._keys import key_of

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self
 
 from tidegate.interfaces.change import ChangeColumns
-from tidegate.interfaces.database import Session
 from tidegate.interfaces.load import Incoming, Load, Loaded, LoadTask, ReceiptOf, Requirements
 from tidegate.interfaces.native_partitions import NativePartitions
+from tidegate.interfaces.session import Session
 from tidegate.loads._partition_values import PartitionValuesLoad
 from tidegate.loads._replace import fence, replace_rows
 from tidegate.loads._switch import PartitionSwitch, SwitchPlace, SwitchRules, holds_rows, resume_switch

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tidegate.errors import DatabaseError
-from tidegate.interfaces.database import Database, Session
+from tidegate.interfaces.database import Database
+from tidegate.interfaces.session import Session
 from tidegate.state.ledger import Ledger
 from tidegate.state.lock import Holder, holders
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tidegate.interfaces.change import Sessions
-from tidegate.interfaces.database import Database, Session
+from tidegate.interfaces.database import Database
+from tidegate.interfaces.session import Session
 from tidegate.model.columns import TableSchema
 from tidegate.model.description import Section
 from tidegate.model.names import TableName

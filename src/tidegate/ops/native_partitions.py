@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidegate.interfaces.database import Session
+from tidegate.interfaces.session import Session
 from tidegate.model.columns import TableSchema
 from tidegate.model.native import PartitionLayout
 from tidegate.runs.run import Pipeline

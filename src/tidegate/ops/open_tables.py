@@ -15,8 +15,8 @@ from tidegate.config.open_tables import OpenTables
 from tidegate.config.project import own_targets, two_writers
 from tidegate.config.tables import ConfiguredTable
 from tidegate.errors import ConfigError, MissingObject
-from tidegate.interfaces.database import Session
 from tidegate.interfaces.lake import LakeTable, Layout
+from tidegate.interfaces.session import Session
 from tidegate.model.names import TableName, pluralize
 from tidegate.model.scope import Scope
 from tidegate.ops.detection import Proposal

@@ -9,8 +9,8 @@ from dataclasses import replace
 
 from tidegate.errors import MissingObject, ProofFailed, Unsupported
 from tidegate.hashing.receipts import read_receipt
-from tidegate.interfaces.database import Session
 from tidegate.interfaces.native_partitions import NativePartitions, Switch
+from tidegate.interfaces.session import Session
 from tidegate.model.columns import Column
 from tidegate.model.names import TableName
 from tidegate.model.native import NativePartition, PartitionLayout, Precondition, new_partition, unmet

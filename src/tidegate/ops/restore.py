@@ -6,8 +6,9 @@ import uuid
 from dataclasses import dataclass, replace
 
 from tidegate.errors import MissingObject, ProofFailed
-from tidegate.interfaces.database import ReadRequest, Session
 from tidegate.interfaces.native_partitions import NativePartitions, Switch
+from tidegate.interfaces.requests import ReadRequest
+from tidegate.interfaces.session import Session
 from tidegate.model.columns import Column
 from tidegate.model.names import TableName, pluralize
 from tidegate.model.native import NativePartition, PartitionLayout, unmet

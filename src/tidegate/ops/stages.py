@@ -5,7 +5,7 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 
 from tidegate.errors import DatabaseError, Locked, MissingObject
-from tidegate.interfaces.database import Session
+from tidegate.interfaces.session import Session
 from tidegate.model.health import Staging
 from tidegate.model.names import TableName
 from tidegate.model.stages import StageRecord

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tidegate.errors import TidegateError
-from tidegate.interfaces.database import Session
 from tidegate.interfaces.feed import Feed
+from tidegate.interfaces.session import Session
 from tidegate.model.feeds import Position
 from tidegate.model.names import TableName
 from tidegate.model.report import Finding

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tidegate.errors import DatabaseError
-from tidegate.interfaces.database import Session
+from tidegate.interfaces.session import Session
 from tidegate.model.report import Finding
 from tidegate.runs.run import Run
 from tidegate.tables.planned import PlannedTable

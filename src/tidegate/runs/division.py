@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 
 from tidegate.errors import DatabaseError, TidegateError
 from tidegate.interfaces.change import Extraction
-from tidegate.interfaces.database import Database, ReadRequest
+from tidegate.interfaces.database import Database
+from tidegate.interfaces.requests import ReadRequest
 from tidegate.interfaces.splits import Divisible
 from tidegate.model.plan import Extract
 from tidegate.runs.extract_split import Extracted, joined

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from tidegate.errors import Differences, LakeError, TidegateError
 from tidegate.interfaces.check import Snapshot
-from tidegate.interfaces.database import ReadRequest
 from tidegate.interfaces.lake import Lake, LakeTable
 from tidegate.interfaces.load import Load
+from tidegate.interfaces.requests import ReadRequest
 from tidegate.model.plan import Extract
 from tidegate.model.report import StepOutcome
 from tidegate.model.state import LakeEntry

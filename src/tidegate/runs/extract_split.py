@@ -13,9 +13,11 @@ from tidegate.hashing.receipts import answer_as_text, read_receipt, with_text_wh
 from tidegate.hashing.refused_rows import row_that_does_not_fit
 from tidegate.interfaces.change import ChangeReader, Extraction
 from tidegate.interfaces.check import Snapshot
-from tidegate.interfaces.database import Database, ReadRequest, Session
+from tidegate.interfaces.database import Database
 from tidegate.interfaces.lake import KEYS, ROWS, EntryFacts, Lake, LakeTable, Part, PartWriter
 from tidegate.interfaces.load import Load
+from tidegate.interfaces.requests import ReadRequest
+from tidegate.interfaces.session import Session
 from tidegate.interfaces.worker import Progress, Worker
 from tidegate.model.columns import fingerprint
 from tidegate.model.receipt import Receipt

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tidegate.errors import LakeError
-from tidegate.interfaces.database import BatchSize
 from tidegate.interfaces.lake import Lake, LakeTable
+from tidegate.interfaces.requests import BatchSize
 from tidegate.model.state import LakeEntry
 from tidegate.runs.plan import planning
 from tidegate.runs.run import Pipeline

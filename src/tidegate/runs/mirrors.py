@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tidegate.errors import TidegateError
-from tidegate.interfaces.database import Session
+from tidegate.interfaces.session import Session
 from tidegate.model.records import Watermark, text_of
 from tidegate.model.report import Finding
 from tidegate.runs.record import newest_watermark

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from tidegate.config.tables import ConfiguredTable
 from tidegate.errors import ConfigError, ForeignTarget, TidegateError, Unsupported
 from tidegate.interfaces.change import Sessions
-from tidegate.interfaces.database import Session
+from tidegate.interfaces.session import Session
 from tidegate.model.columns import TableSchema
 from tidegate.model.coverage import NOTHING_COPIED, Coverage
 from tidegate.model.names import TableName

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tidegate.errors import TidegateError
-from tidegate.interfaces.database import Session
+from tidegate.interfaces.session import Session
 from tidegate.model.records import Gap, LoadMetrics, Watermark
 from tidegate.model.report import Finding, StepOutcome
 from tidegate.model.tokens import CursorWindow, IncrementalWindow, PartitionToken, WatermarkSet

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from tidegate.interfaces.database import Session
+from tidegate.interfaces.session import Session
 from tidegate.model.plan import Remove
 from tidegate.runs.run import Run
 from tidegate.sql.contents import delete_rows

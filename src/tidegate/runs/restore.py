@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tidegate.errors import Unsupported
-from tidegate.interfaces.database import Session
 from tidegate.interfaces.lake import Layout
 from tidegate.interfaces.load import Incoming, LoadTask, with_entry
+from tidegate.interfaces.session import Session
 from tidegate.interfaces.worker import Progress
 from tidegate.model.lake_versions import LakeVersion
 from tidegate.model.plan import Load as LoadStep
@@ -21,7 +21,7 @@ from tidegate.model.report import RunReport, StepOutcome
 from tidegate.model.state import RESTORED, LakeEntry, LedgerEntry
 from tidegate.model.values import Value
 from tidegate.runs.listener import Boundary
-from tidegate.runs.load import LoadSplit
+from tidegate.runs.load_split import LoadSplit
 from tidegate.runs.plan import planning
 from tidegate.runs.run import Job, Run
 from tidegate.runs.window import WindowLedger, WindowLoad

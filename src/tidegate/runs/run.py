@@ -14,8 +14,9 @@ from tidegate.config.project import Project
 from tidegate.config.secrets import Redactor
 from tidegate.errors import DatabaseError, Locked, TidegateError
 from tidegate.interfaces.check import Snapshot
-from tidegate.interfaces.database import Database, Session
+from tidegate.interfaces.database import Database
 from tidegate.interfaces.lake import Lake
+from tidegate.interfaces.session import Session
 from tidegate.interfaces.worker import Split
 from tidegate.model.coverage import Coverage
 from tidegate.model.explain import value_of, verb_of

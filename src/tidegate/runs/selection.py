@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from tidegate.interfaces.database import Session
 from tidegate.interfaces.lake import LakeTable, Layout
+from tidegate.interfaces.session import Session
 from tidegate.model.names import TableName
 from tidegate.model.report import Finding
 from tidegate.model.scope import Scope

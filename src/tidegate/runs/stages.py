@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from tidegate.errors import DatabaseError
-from tidegate.interfaces.database import Session
+from tidegate.interfaces.session import Session
 from tidegate.model.report import Finding
 from tidegate.model.stages import ARCHIVE, BY_HAND, SWITCHING, StageRecord
 from tidegate.runs.run import Run

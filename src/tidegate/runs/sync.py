@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from tidegate.errors import DatabaseError, TidegateError
-from tidegate.interfaces.database import Session
+from tidegate.interfaces.session import Session
 from tidegate.model.plan import (
     DAILY,
     EXCHANGED,

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from tidegate.errors import LakeError, ValueProblem
 from tidegate.hashing.refused_rows import row_with_null
-from tidegate.interfaces.database import ReadRequest, Session
 from tidegate.interfaces.lake import KEYS, Lake, LakeTable
 from tidegate.interfaces.load import Incoming, LoadTask
+from tidegate.interfaces.requests import ReadRequest
+from tidegate.interfaces.session import Session
 from tidegate.interfaces.stored_files import StoredFile
 from tidegate.interfaces.worker import Progress
 from tidegate.model.columns import Column, fingerprint_of

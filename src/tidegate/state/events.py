@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from tidegate.interfaces.database import Session
 from tidegate.interfaces.load import Batches
+from tidegate.interfaces.session import Session
 from tidegate.model.feeds import DELETE, OPERATION, OPERATIONS, POSITION, TIME, TRUNCATE
 from tidegate.model.names import TableName
 from tidegate.sql.staged import delete_by_stage

@@ -10,9 +10,9 @@ from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass
 from urllib.parse import quote
 
-from tidegate.interfaces.database import Session
 from tidegate.interfaces.lake import Lake
 from tidegate.interfaces.open_table import OpenTable
+from tidegate.interfaces.session import Session
 from tidegate.model.records import Watermark, text_of
 from tidegate.state.records import Records
 

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tidegate.errors import Unsupported
-from tidegate.interfaces.database import Database, Session
+from tidegate.interfaces.database import Database
+from tidegate.interfaces.session import Session
 from tidegate.model.columns import Column
 from tidegate.model.names import TableName
 from tidegate.model.types import Type

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from tidegate.interfaces.database import Session
+from tidegate.interfaces.session import Session
 from tidegate.model.records import Gap, LoadMetrics, Watermark, text_of, type_of, value_of
 from tidegate.sql.text import First, Literal, Name, Sql, names, raw, sql
 from tidegate.state.own_tables import TABLES, insert, own

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from tidegate.interfaces.database import Session
 from tidegate.interfaces.load import AsideRow
+from tidegate.interfaces.session import Session
 from tidegate.sql.text import IsOneOf, Literal, Name, sql
 from tidegate.state import own_tables
 from tidegate.state.own_tables import insert, own

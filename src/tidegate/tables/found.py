@@ -7,7 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from tidegate.errors import ConfigError, MissingObject
-from tidegate.interfaces.database import BatchSize, Database, ReadRequest, Session
+from tidegate.interfaces.database import Database
+from tidegate.interfaces.requests import BatchSize, ReadRequest
+from tidegate.interfaces.session import Session
 from tidegate.model.columns import Column, TableSchema, fingerprint
 from tidegate.model.names import LakeName, TableName
 from tidegate.model.plan import ChangeSchema, Notice

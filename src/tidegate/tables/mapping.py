@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from tidegate.errors import ConfigError, Unsupported, ValueProblem
-from tidegate.interfaces.database import Database, Session
+from tidegate.interfaces.database import Database
+from tidegate.interfaces.session import Session
 from tidegate.model.columns import Column, TableSchema
 from tidegate.model.names import MappedTable, pluralize, row_name
 from tidegate.model.plan import Notice

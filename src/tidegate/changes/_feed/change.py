@@ -15,9 +15,10 @@ from tidegate.changes._feed.state import FeedTableState
 from tidegate.changes._feed.status import status
 from tidegate.errors import ConfigError, FeedLost, ForeignTarget, Unsupported
 from tidegate.interfaces.change import Change, ChangeColumns, Extraction, LoadNeeds, Sessions
-from tidegate.interfaces.database import Database, ReadRequest
+from tidegate.interfaces.database import Database
 from tidegate.interfaces.feed import Feed, FeedState, FeedTable
 from tidegate.interfaces.lake import LakeTable, Layout
+from tidegate.interfaces.requests import ReadRequest
 from tidegate.model.columns import Column, TableSchema
 from tidegate.model.names import MappedTable, TableName, pluralize
 from tidegate.model.plan import DAILY, RELOAD, Extract, Labels, Load, Notice, Remove, Request, Step

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 from tidegate.buckets.assign import in_buckets
 from tidegate.buckets.spill import Spill
 from tidegate.errors import ValueProblem
-from tidegate.interfaces.database import ReadRequest, Session
 from tidegate.interfaces.feed import Feed, FeedTable
+from tidegate.interfaces.requests import ReadRequest
+from tidegate.interfaces.session import Session
 from tidegate.model.feeds import INSERT, OPERATION, PARTIAL, TRUNCATE, UPDATE, Position
 from tidegate.model.tokens import FeedWindow
 from tidegate.sql.keys import MOST_KEYS, has_key

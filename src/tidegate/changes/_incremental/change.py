@@ -14,8 +14,8 @@ from tidegate.changes._incremental.status import status
 from tidegate.changes._watermarks import watermark_of
 from tidegate.errors import ConfigError, Unsupported
 from tidegate.interfaces.change import Change, ChangeColumns, Extraction, LoadedRows, LoadNeeds, Sessions
-from tidegate.interfaces.database import ReadRequest
 from tidegate.interfaces.lake import LakeTable, Layout
+from tidegate.interfaces.requests import ReadRequest
 from tidegate.model.columns import Column, TableSchema
 from tidegate.model.cursors import Cursor, CursorNames
 from tidegate.model.plan import Extract, Labels, Notice, Request, Step

@@ -14,7 +14,7 @@ from tidegate.changes._zones import clock_of
 from tidegate.errors import DatabaseError, Unsupported, ValueProblem
 from tidegate.hashing.receipts import receipt_of
 from tidegate.interfaces.change import Sessions
-from tidegate.interfaces.database import Session
+from tidegate.interfaces.session import Session
 from tidegate.model.scope import Scope, ScopeCopies
 from tidegate.model.state import LakeEntry, LedgerEntry, SourceValue
 from tidegate.model.tokens import IncrementalWindow, WatermarkSet, with_keys

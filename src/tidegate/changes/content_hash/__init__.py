@@ -11,8 +11,9 @@ from tidegate.changes.content_hash.read import ContentReader, ReadContent, state
 from tidegate.changes.content_hash.status import status
 from tidegate.errors import ConfigError, Unsupported
 from tidegate.interfaces.change import Change, ChangeColumns, Extraction, LoadNeeds, Sessions
-from tidegate.interfaces.database import Database, ReadRequest
+from tidegate.interfaces.database import Database
 from tidegate.interfaces.lake import LakeTable, Layout
+from tidegate.interfaces.requests import ReadRequest
 from tidegate.model.columns import Column
 from tidegate.model.plan import Extract, Labels, Notice, Request, Step
 from tidegate.model.receipt import Receipt

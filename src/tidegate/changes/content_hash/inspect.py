@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from tidegate.hashing.receipts import answer_as_text, receipt_of
 from tidegate.interfaces.change import Sessions
-from tidegate.interfaces.database import ReadRequest, Session
 from tidegate.interfaces.lake import Lake
+from tidegate.interfaces.requests import ReadRequest
+from tidegate.interfaces.session import Session
 from tidegate.model.names import TableName
 from tidegate.model.receipt import Receipt
 from tidegate.model.state import LakeEntry, LedgerEntry, SourceValue, TableState

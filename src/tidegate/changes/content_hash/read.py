@@ -10,7 +10,8 @@ from typing import Any
 from tidegate.buckets.exchange import Block, Channels, Exchange
 from tidegate.hashing.receipts import read_receipt, with_text_where_needed
 from tidegate.hashing.refused_rows import row_that_does_not_fit
-from tidegate.interfaces.database import Database, ReadRequest
+from tidegate.interfaces.database import Database
+from tidegate.interfaces.requests import ReadRequest
 from tidegate.interfaces.worker import Worker
 from tidegate.model.receipt import Receipt
 from tidegate.model.state import TableState

@@ -17,8 +17,8 @@ from tidegate.changes.cursor.plan import CursorState, plan
 from tidegate.changes.cursor.status import status
 from tidegate.errors import ConfigError, Unsupported
 from tidegate.interfaces.change import Change, ChangeColumns, Extraction, LoadedRows, LoadNeeds, Sessions
-from tidegate.interfaces.database import ReadRequest
 from tidegate.interfaces.lake import LakeTable, Layout
+from tidegate.interfaces.requests import ReadRequest
 from tidegate.model.columns import Column, TableSchema
 from tidegate.model.coverage import Coverage
 from tidegate.model.plan import Extract, Labels, Notice, Request, Step

@@ -11,8 +11,8 @@ from tidegate.changes.cursor.plan import CursorState, without_other_counters
 from tidegate.errors import Unsupported
 from tidegate.hashing.receipts import receipt_of
 from tidegate.interfaces.change import Sessions
-from tidegate.interfaces.database import Session
 from tidegate.interfaces.lake import Lake
+from tidegate.interfaces.session import Session
 from tidegate.model.scope import ScopeCopies
 from tidegate.model.state import LakeEntry, LedgerEntry, SourceValue
 from tidegate.model.tokens import CursorWindow, with_keys

@@ -13,8 +13,9 @@ from tidegate.changes.partition.inspect import inspect_table
 from tidegate.changes.partition.plan import plan, settled_values
 from tidegate.errors import ConfigError, Unsupported
 from tidegate.interfaces.change import Change, ChangeColumns, Extraction, LoadNeeds, Sessions
-from tidegate.interfaces.database import Database, ReadRequest
+from tidegate.interfaces.database import Database
 from tidegate.interfaces.lake import LakeTable, Layout
+from tidegate.interfaces.requests import ReadRequest
 from tidegate.model.columns import Column, TableSchema
 from tidegate.model.coverage import Coverage
 from tidegate.model.plan import Extract, Notice, Request, Step

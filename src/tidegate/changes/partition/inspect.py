@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from tidegate.changes.partition.plan import newest_values, settled_values
 from tidegate.errors import Unsupported
 from tidegate.interfaces.change import Sessions
-from tidegate.interfaces.database import Session
 from tidegate.interfaces.lake import Entries
+from tidegate.interfaces.session import Session
 from tidegate.model.columns import Column
 from tidegate.model.names import TableName
 from tidegate.model.scope import Scope

@@ -29,8 +29,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from tidegate.errors import LakeError, Unsupported
-from tidegate.interfaces.database import BatchSize
 from tidegate.interfaces.lake import KEYS, ROWS, Entries, EntryFacts, Lake, LakeTable, Layout, Part, PartWriter
+from tidegate.interfaces.requests import BatchSize
 from tidegate.interfaces.stored_files import StoredFile
 from tidegate.lakes import _folders, _paths, _probes
 from tidegate.lakes._files import FileWriter, is_plain, read_footer

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tidegate.databases.mysql.binlog.stream import LoggedRows, LoggedStatement, LogReader, Moment
-    from tidegate.interfaces.database import Session
+    from tidegate.interfaces.session import Session
 
 _SAFE = "Nothing was loaded; lake and target keep what they had."
 _RESYNC = "`tidegate run --resync` reads the table as a whole and follows the log from now on."

@@ -23,7 +23,7 @@ from typing import ClassVar
 
 from tidegate.databases._trigger_feed import Installed, TriggerFeed, log_of
 from tidegate.databases.mysql.dialect import DIALECT
-from tidegate.interfaces.database import Session
+from tidegate.interfaces.session import Session
 from tidegate.model.columns import TableSchema
 from tidegate.model.feeds import Position
 from tidegate.model.names import TableName

@@ -24,8 +24,9 @@ from typing import TYPE_CHECKING, Any
 
 from tidegate.databases.postgresql.feeds.partitions import PARTITIONS, files_of, untold
 from tidegate.errors import DatabaseError, FeedLost, MissingObject, Transient
-from tidegate.interfaces.database import BatchSize, Session
 from tidegate.interfaces.feed import Feed, FeedHealth, FeedState, FeedTable, Problem
+from tidegate.interfaces.requests import BatchSize
+from tidegate.interfaces.session import Session
 from tidegate.model.feeds import Position
 from tidegate.model.names import TableName
 from tidegate.sql.text import Literal, Name, Part, Sql, raw, sql

@@ -27,8 +27,8 @@ from tidegate.databases._trigger_feed import Installed, TriggerFeed
 from tidegate.databases.postgresql.dialect import DIALECT
 from tidegate.databases.postgresql.feeds.partitions import PARTITIONS, Partitions, files_of, untold
 from tidegate.errors import Unsupported
-from tidegate.interfaces.database import Session
 from tidegate.interfaces.feed import FeedTable, Problem
+from tidegate.interfaces.session import Session
 from tidegate.model.columns import Column, TableSchema
 from tidegate.model.feeds import Position
 from tidegate.model.names import TableName

@@ -26,8 +26,9 @@ from tidegate.databases.sqlserver.session import SqlServerSession
 from tidegate.databases.sqlserver.statements import select_from
 from tidegate.databases.sqlserver.types import base_type
 from tidegate.errors import FeedLost, MissingObject
-from tidegate.interfaces.database import ReadRequest, Session
 from tidegate.interfaces.feed import Feed, FeedHealth, FeedState, FeedTable, Problem
+from tidegate.interfaces.requests import ReadRequest
+from tidegate.interfaces.session import Session
 from tidegate.model.columns import Column
 from tidegate.model.feeds import DELETE, INSERT, UPDATE, Position
 from tidegate.model.names import TableName
