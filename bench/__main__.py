@@ -13,23 +13,27 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bench import cases, measure, profile, report
-from bench.contenders import HERE, TOOLS, Tool, install, jars
+from bench import measure, profile, registry, report
+from bench.cases import Case
+from bench.contenders import HERE, Tool, install, jars
 from bench.measure import Failed, Series
 from bench.world import SQLSERVER, World, opened
 
 # Whoever takes longer than all others together is not waited for.
 TIMEOUT = 120.0
 LONG_TIMEOUT = 1_200.0
+QUICK_ROUNDS = 2
 
 
 def main() -> None:
     options = _options()
     folder = Path(options.folder).resolve()
-    tools = [tool for tool in TOOLS if not options.tools or tool.name in options.tools]
-    listed = cases.quick() if options.quick else cases.long()
-    listed = [case for case in listed if _has_server(case)]
-    chosen = [case for case in listed if _wanted(case.name, options.cases)]
+    chosen, names = registry.chosen(options.cases, options.quick)
+    chosen = [case for case in chosen if _has_server(case)]
+    is_profiled = not options.cases or "profile" in options.cases
+    if not chosen and not is_profiled:
+        raise SystemExit(f"No case begins with {' or '.join(options.cases)}. There are: {', '.join(names)}, profile.")
+    tools = [tool for tool in registry.tools(chosen) if not options.tools or tool.name in options.tools]
     started = time.monotonic()
     missing = install(tools, folder / "environments")
     results = _found_before(folder) | {"machine": report.machine(), "missing": missing}
@@ -37,13 +41,14 @@ def main() -> None:
     timeout = TIMEOUT if options.quick else LONG_TIMEOUT
     drivers = jars([tool for tool in tools if tool.name not in missing], folder / "environments")
     print(f"Ready after {time.monotonic() - started:.0f} s.", flush=True)
-    names = [case.name for case in listed]
-    is_profiled = _wanted("profile", options.cases)
-    databases = {case.database for case in chosen} | ({"postgresql", "mysql"} if is_profiled else set())
+    databases = {name for case in chosen for name in (case.database, *case.also)}
+    if is_profiled:
+        databases |= {"postgresql", "mysql"}
     with opened(folder, drivers, databases) as world:
         for case in chosen:
             contenders = [tool for tool in tools if case.takes(tool) and tool.name not in missing]
-            series = _measured(case, contenders, world, options.rounds, timeout)
+            rounds = options.rounds or (QUICK_ROUNDS if options.quick else case.rounds)
+            series = _measured(case, contenders, world, rounds, timeout)
             results["cases"] = report.among(report.as_json(case, series), results["cases"], names)
             print(report.as_text(case, series), flush=True)
             _write(folder, results)
@@ -75,15 +80,11 @@ def _write(folder: Path, results: dict[str, Any]) -> None:
     (folder / "results.svg").write_text(report.as_chart(results))
 
 
-def _wanted(name: str, begins: list[str]) -> bool:
-    return not begins or any(f"{name}-".startswith(f"{begin}-") for begin in begins)
+def _has_server(case: Case) -> bool:
+    return "sqlserver" not in (case.database, *case.also) or SQLSERVER in os.environ
 
 
-def _has_server(case: cases.Case) -> bool:
-    return case.database != "sqlserver" or SQLSERVER in os.environ
-
-
-def _measured(case: cases.Case, contenders: list[Tool], world: World, rounds: int, timeout: float) -> list[Series]:
+def _measured(case: Case, contenders: list[Tool], world: World, rounds: int, timeout: float) -> list[Series]:
     """Interleaved: what slows the machine down for a while slows all of them."""
     series = {tool.name: Series(tool.name, tool.is_warm) for tool in contenders}
     run = partial(_run, world, timeout)
@@ -107,7 +108,7 @@ def _tried(series: Series, work: Any) -> None:
         series.failed = str(problem)
 
 
-def _one(case: cases.Case, tool: Tool, world: World, own: Series, run: Any) -> None:
+def _one(case: Case, tool: Tool, world: World, own: Series, run: Any) -> None:
     job = case.job(tool, world)
     own.runs.append(run(tool, job))
     try:
@@ -125,13 +126,12 @@ def _run(world: World, timeout: float, tool: Tool, job: dict[str, Any]) -> measu
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="the short form: under ten minutes")
-    parser.add_argument("--rounds", type=int, help="how often each contender has its turn: 2 when quick, 3 otherwise")
+    rounds = "how often each contender has its turn: 2 when quick, else as the case says"
+    parser.add_argument("--rounds", type=int, help=rounds)
     parser.add_argument("--folder", default="bench-results", help="environments, servers' data and results")
     parser.add_argument("--cases", nargs="*", default=[], help="only cases whose names begin so; `profile` is one")
     parser.add_argument("--tools", nargs="*", default=[], help="only these contenders")
-    options = parser.parse_args()
-    options.rounds = options.rounds or (2 if options.quick else 3)
-    return options
+    return parser.parse_args()
 
 
 if __name__ == "__main__":

@@ -19,10 +19,27 @@ TARGET = "bench_target"
 
 
 @dataclass(frozen=True)
+class Reach:
+    """What a contender has to reach: at most so many times what another takes, or at most so many seconds or MiB."""
+
+    name: str
+    at_most: float
+    beside: str = ""
+    """Another contender. Empty: `at_most` is a number of seconds, or of MiB."""
+    what: str = "seconds"
+    """`seconds` or `MiB`."""
+
+
+@dataclass(frozen=True)
 class Case(ABC):
     name: str
     title: str
     database: str = "postgresql"
+    also: tuple[str, ...] = ()
+    """Databases that it needs besides."""
+    rounds: int = 3
+    """How often each contender has its turn, unless `--rounds` says it."""
+    reaches: tuple[Reach, ...] = ()
     only: tuple[str, ...] = ()
     """Contenders, where not all that could are asked."""
     without: tuple[str, ...] = ()

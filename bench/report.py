@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from bench.measure import Series
 
 if TYPE_CHECKING:
-    from bench.cases import Case
+    from bench.cases import Case, Reach
 
 _MIB = 1024 * 1024
 
@@ -35,7 +35,29 @@ def as_text(case: Case, series: Sequence[Series]) -> str:
         cells = f"{one.median:8.2f} {one.spread:7.2f} {ratio:>7} {one.median_of('cpu'):7.2f}"
         wrong = f"  WRONG: {one.wrong}" if one.wrong else ""
         lines.append(f"  {one.name:18} {cells} {one.median_of('peak') / _MIB:7.0f}{wrong}")
+    lines += [f"  {line}" for line in reached(case, series)]
     return "\n".join(lines)
+
+
+def reached(case: Case, series: Sequence[Series]) -> list[str]:
+    """Return a line for each figure that the case has to reach: what was measured, and whether that is enough."""
+    found = {one.name: one for one in series if one.counts}
+    return [_reached(reach, found) for reach in case.reaches]
+
+
+def _reached(reach: Reach, found: dict[str, Series]) -> str:
+    if missing := [name for name in (reach.name, reach.beside) if name and name not in found]:
+        return f"{reach.name}: not known, {' and '.join(missing)} was not measured"
+    figure = _figure(found[reach.name], reach.what)
+    if reach.beside:
+        figure /= _figure(found[reach.beside], reach.what)
+    unit = f"times {reach.beside}, {reach.what}" if reach.beside else reach.what
+    verdict = "reached" if figure <= reach.at_most else "MISSED"
+    return f"{reach.name}: {figure:.2f} {unit}; at most {reach.at_most:g} is wanted: {verdict}"
+
+
+def _figure(one: Series, what: str) -> float:
+    return one.median if what == "seconds" else one.median_of("peak") / _MIB
 
 
 def among(case: dict[str, Any], others: list[dict[str, Any]], names: Sequence[str]) -> list[dict[str, Any]]:
@@ -88,6 +110,7 @@ def as_json(case: Case, series: Sequence[Series]) -> dict[str, Any]:
         "case": case.name,
         "title": case.title,
         "at": f"{datetime.now(UTC):%Y-%m-%d %H:%M}",
+        "reached": reached(case, series),
         "contenders": [
             {
                 "name": one.name,
@@ -123,7 +146,8 @@ def as_markdown(results: dict[str, Any]) -> str:
             told = f"**wrong**: {_cell(one['wrong'])}" if one["wrong"] else ""
             times = f"{one['median']:.2f} | {one['spread']:.2f} | {cpu:.1f}"
             lines.append(f"| {one['name']} | {times} | {peak / _MIB:.0f} | {told} |")
-        lines.append("")
+        lines += ["", *(f"- {line}" for line in case.get("reached", []))]
+        lines += [""] if case.get("reached") else []
     grown = growth(results["cases"])
     if grown:
         lines += ["### Growth", "", *(f"- {line}" for line in grown), ""]
