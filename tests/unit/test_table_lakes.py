@@ -17,7 +17,8 @@ from tidegate import plugins
 from tidegate.errors import LakeError
 from tidegate.interfaces.lake import KEYS, ROWS, EntryFacts, LakeTable, Layout, Part
 from tidegate.interfaces.requests import BatchSize
-from tidegate.lakes._tables import Conflict, TableLake
+from tidegate.lakes._landing import Conflict
+from tidegate.lakes._tables import TableLake
 from tidegate.model.names import TableName
 from tidegate.model.scope import Scope
 from tidegate.model.state import LakeEntry, LedgerEntry
@@ -289,7 +290,7 @@ def test_catalog_that_never_answers_is_an_error(lake: TableLake, monkeypatch: py
 
 def test_commit_on_an_older_state_is_refused(lake: TableLake):
     """A commit is made only on top of the state that was looked at."""
-    from tidegate.lakes._tables import Landing
+    from tidegate.lakes._landing import Landing
 
     put(lake, ORDERS, "1", 1)
     seen = lake.commits(ORDERS)

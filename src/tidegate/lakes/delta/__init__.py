@@ -26,7 +26,8 @@ from tidegate.errors import LakeError
 from tidegate.interfaces.lake import LakeTable
 from tidegate.lakes._columns import Field, Fitted, fit, spark_columns, with_ids
 from tidegate.lakes._commits import Commit
-from tidegate.lakes._tables import Landing, TableLake
+from tidegate.lakes._landing import Landing
+from tidegate.lakes._tables import TableLake
 from tidegate.lakes.delta.log import Place, read_log
 from tidegate.storage.door import Storage
 from tidegate.storage.local import LocalFolder

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tidegate.errors import Unsupported
 from tidegate.lakes._buckets import delta_settings
 from tidegate.lakes._columns import Field
-from tidegate.lakes._tables import Conflict, Landing
+from tidegate.lakes._landing import Conflict, Landing
 from tidegate.lakes.delta.log import FOLDER, Place
 from tidegate.storage.local import LocalFolder
 from tidegate.storage.objects import Bucket

@@ -22,7 +22,8 @@ from tidegate.errors import LakeError
 from tidegate.interfaces.lake import LakeTable, Layout
 from tidegate.lakes._columns import Field, fit, spark_columns, with_ids
 from tidegate.lakes._commits import PREFIX, Commit
-from tidegate.lakes._tables import Landing, TableLake
+from tidegate.lakes._landing import Landing
+from tidegate.lakes._tables import TableLake
 from tidegate.lakes.iceberg.catalog import Catalog, fields_of
 from tidegate.lakes.iceberg.commits import KEPT, commits_of, described, kept_as_text
 from tidegate.lakes.iceberg.tables import IcebergTable

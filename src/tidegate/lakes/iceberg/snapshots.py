@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from tidegate.errors import LakeError
 from tidegate.lakes._commits import PREFIX, as_properties
-from tidegate.lakes._tables import Conflict, Landing
+from tidegate.lakes._landing import Conflict, Landing
 from tidegate.lakes.iceberg.catalog import inside
 from tidegate.storage.door import Storage
 
