@@ -532,8 +532,9 @@ class Tidegate:
         return observe(self._known, lambda: self._chosen(tables), lambda: found or self.status(*tables))
 
     def publish(self, health: Health) -> list[str]:
-        """Send figures and alerts to the outlets of `monitoring:`; return what could not be sent, and why."""
-        return publish(health, self._known.project.monitoring, self._known.project.redactor().redact)
+        """Send figures and new alerts to the outlets of `monitoring:`; return what could not be sent, and why."""
+        known = self._known
+        return publish(health, known.project.monitoring, known.target, known.project.redactor().redact)
 
     def lineage(self, table: str) -> TableLineage:
         """Return what the source, the lake and the target of a table are called in OpenLineage."""

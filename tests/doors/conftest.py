@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kit.project import database_on
+from kit.receiver import Receiver, receiving
 from kit.shop import Shop
 
 if TYPE_CHECKING:
@@ -19,3 +20,9 @@ if TYPE_CHECKING:
 def shop(postgres: EmbeddedPostgres, tmp_path: Path) -> Iterator[Shop]:
     with database_on(postgres) as source, database_on(postgres) as target:
         yield Shop(source, target, tmp_path).open()
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with receiving() as server:
+        yield server

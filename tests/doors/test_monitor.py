@@ -6,58 +6,19 @@ import json
 import os
 import stat
 import sys
-import threading
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from kit import sides
 from kit.project import cli
+from kit.receiver import Receiver
 from kit.shop import Shop, ago, conditions
 from tidegate.errors import ConfigError, RunFailed
 
 pytestmark = [pytest.mark.postgres]
-
-
-class Receiver(ThreadingHTTPServer):
-    """An HTTP server on loopback that keeps what it was sent."""
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.got: list[tuple[str, dict[str, str], bytes]] = []
-        self.answer = 200
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}"
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: Receiver
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        self.server.got.append((self.path, dict(self.headers), body))
-        self.send_response(self.server.answer)
-        self.end_headers()
-
-    def log_message(self, format: str, *args: Any) -> None:
-        return
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    with Receiver() as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        yield server
-        server.shutdown()
-        thread.join()
 
 
 def send(shop: Shop) -> list[str]:

@@ -91,7 +91,7 @@ class Webhook(Settings):
     headers: Mapping[str, str] = Field(default={}, repr=False)
     """Further headers, as in `{Authorization: Bearer ${TOKEN}}`."""
     at_least: Severity = "warning"
-    """Nothing is sent without an alert of this severity."""
+    """Alerts of this severity and above are sent."""
     text_key: Text | None = None
     """Send only `{<this key>: text}`, as chat services take it: `text` for Slack, Teams and Mattermost."""
 
@@ -107,7 +107,7 @@ class Command(Settings):
     run: Names
     """The program with its arguments. No shell reads them."""
     at_least: Severity = "warning"
-    """The program is not started without an alert of this severity."""
+    """Alerts of this severity and above start the program."""
     timeout: Duration = 60
     """After how many seconds the program is ended."""
 
@@ -123,7 +123,7 @@ class Apprise(Settings):
     urls: Names = Field(repr=False)
     """Addresses as apprise writes them. They hold secrets: write `${ALERT_URL}`."""
     at_least: Severity = "warning"
-    """Nothing is sent without an alert of this severity."""
+    """Alerts of this severity and above are sent."""
 
     @model_validator(mode="before")
     @classmethod
@@ -158,6 +158,8 @@ class MonitoringSettings(Thresholds):
     """Infos tell what happened in this time: partitions that were created, work by hand, other settings."""
     window: Duration = 7 * DAY
     """The success rate counts loads of this time."""
+    repeat: Duration | None = DAY
+    """An alert that still holds is sent again after this time. With `null`, it is sent once, and when it ended."""
     history: Count = 200
     """How many runs of the history are read, at most."""
     tables: Mapping[str, Mapping[str, Any]] = {}

@@ -58,6 +58,17 @@ class Alert:
 
 
 @dataclass(frozen=True)
+class News:
+    """What an outlet is told: alerts that are new, changed their severity or are due again, and those that ended."""
+
+    alerts: tuple[Alert, ...] = ()
+    ended: tuple[Alert, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.alerts or self.ended)
+
+
+@dataclass(frozen=True)
 class TableHealth:
     """The figures of one table. A figure is None where nothing tells it."""
 

@@ -7,16 +7,13 @@ import subprocess
 
 from tidegate.config.monitoring import Command
 from tidegate.errors import TidegateError
-from tidegate.model.health import Snapshot
-from tidegate.monitoring.outlets import text_of
+from tidegate.model.health import News, Snapshot
+from tidegate.monitoring.outlets import document_of
 
 
-def start(health: Snapshot, command: Command) -> None:
-    """Start the program if an alert is urgent enough, and wait for it. Raises TidegateError when it fails."""
-    alerts = health.at_least(command.at_least)
-    if not alerts:
-        return
-    document = json.dumps({**health.to_dict(), "text": text_of(health, alerts)}, default=str)
+def start(health: Snapshot, command: Command, news: News) -> None:
+    """Start the program for what is new, and wait for it. Raises TidegateError when it fails."""
+    document = json.dumps(document_of(health, news), default=str)
     name = command.run[0]
     try:
         ended = subprocess.run(

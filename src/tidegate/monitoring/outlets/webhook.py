@@ -5,22 +5,18 @@ from __future__ import annotations
 import json
 import urllib.error
 import urllib.request
-from typing import Any
 
 from tidegate.config.monitoring import Webhook
 from tidegate.errors import TidegateError
-from tidegate.model.health import Snapshot
-from tidegate.monitoring.outlets import text_of
+from tidegate.model.health import News, Snapshot
+from tidegate.monitoring.outlets import document_of
 
 TIMEOUT = 15
 
 
-def post(health: Snapshot, webhook: Webhook) -> None:
-    """Send the alerts that are urgent enough; nothing without any. Raises TidegateError for any answer but success."""
-    alerts = health.at_least(webhook.at_least)
-    if not alerts:
-        return
-    document: Any = {**health.to_dict(), "text": text_of(health, alerts)}
+def post(health: Snapshot, webhook: Webhook, news: News) -> None:
+    """Send what is new. Raises TidegateError for any answer but success."""
+    document = document_of(health, news)
     if webhook.text_key:
         document = {webhook.text_key: document["text"]}
     headers = {"Content-Type": "application/json", "User-Agent": "tidegate", **webhook.headers}
