@@ -1,8 +1,8 @@
 """A lake whose tables lie in a table format: one table for each synced table, and one commit for each window.
 
-What the formats share is in four modules: which entries follow from a table's commits (`_table_format.py`), how a window
-is committed exactly once (`_table_commits.py`), how its rows are read back (`_table_reads.py`), and how old states and
-small files leave (`_table_upkeep.py`). A format adds how its log is read and written.
+What the formats share is in four modules: which entries follow from a table's commits (`_table_format.py`), how a
+window is committed exactly once (`_table_commits.py`), how its rows are read back (`_table_reads.py`), and how old
+states and small files leave (`_table_upkeep.py`). A format adds how its log is read and written.
 
 | place                  | holds                                                                          |
 | ---------------------- | ------------------------------------------------------------------------------ |
