@@ -104,6 +104,8 @@ class Feed(ABC):
     has_images: ClassVar[bool] = True
     """The log has the values of rows, so that `mode: images` is possible."""
     has_commit_times: ClassVar[bool] = True
+    reads_snapshot: ClassVar[bool] = False
+    """`read` takes a snapshot of the source, on which rows are then read again by their key."""
     keeps_place: ClassVar[bool] = False
     """The server keeps where reading goes on, as a slot does: `FeedState.first` is there. `confirm` moves it."""
 

@@ -148,7 +148,8 @@ class WindowRows:
 
     def _see_all(self) -> None:
         self.reader.feed.wait_for(self.session, self.seen)
-        self.session.export_snapshot()
+        if not self.reader.feed.reads_snapshot:
+            self.session.export_snapshot()
 
     def _rows_of_keys(self, last: pa.Table) -> Iterator[pa.RecordBatch]:
         """Read the rows of these keys, also of keys that were deleted last: a later insert may have them again."""
