@@ -451,8 +451,11 @@ class Tidegate:
     def analyze(self, *tables: str) -> dict[str, dict[str, Any]]:
         """Return what source, lake and target hold of each table, what is missing or differs, and values that native
         partitions of the target have no bounds for. Counts rows, reads none."""
+        return self._analysis(self.status(*tables, count_all=True))
+
+    def _analysis(self, statuses: Sequence[TableStatus]) -> dict[str, dict[str, Any]]:
         found = {}
-        for status in self.status(*tables, count_all=True):
+        for status in statuses:
             found[status.table] = missing_data(status)
             layout = None if status.state == "failed" else self.native_partitions(status.table)
             if layout is not None:
@@ -564,7 +567,8 @@ class Tidegate:
         now = datetime.now(UTC).isoformat(timespec="seconds")
         kept = [] if self.snapshots is None else self.snapshots.overview()
         tables = self.status(count_all=count_all)
-        facts = page_facts(places, __version__, now, tables, self.history(50), kept)
+        analysis = self._analysis(tables) if count_all else None
+        facts = page_facts(places, __version__, now, tables, self.history(50), kept, analysis)
         if alerts:
             facts["alerts"] = self.monitor(statuses=tables).to_dict()["alerts"]
         found: dict[str, Any] = without_secrets(facts, project.redactor().redact)

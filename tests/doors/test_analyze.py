@@ -36,6 +36,9 @@ def test_what_is_missing_is_named(shop: Shop):
     code, output, _ = cli("analyze", "-c", shop.file(), "sales")
     assert code == 3
     assert "missing in target: 20240104" in output
+    page = shop.tidegate().facts()["analysis"]
+    assert {"table": "sales", "what": "missing in the target", "values": ["20240104"]} in page
+    assert [each["what"] for each in page if each["table"] == "currencies"] == ["hashes differ", "pending"]
 
 
 def test_issues_are_named_by_kind(shop: Shop):

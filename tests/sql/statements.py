@@ -307,6 +307,8 @@ def splits(session: Session, *columns: Column, rows: Sql | None = None, fixed: s
 def mark(session: Session) -> None:
     columns = own(session, COBID, NOTE)
     rows = partitions.has_value(columns[0], DAY)
+    session.last_change(ODD)
+    session.query(contents.count_and_greatest(ODD, NOTE))
     session.change_mark(Divisible(ReadRequest(ODD, columns, rows), TableSchema(ODD, columns), 900_000))
 
 

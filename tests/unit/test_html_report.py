@@ -124,6 +124,15 @@ def healthy(tables: int = 2, values: int = 12) -> dict[str, Any]:
     return facts(drawn, runs=[run([step(n) for n in range(tables * values)])])
 
 
+def test_analysis_names_what_is_missing():
+    missing = {"table": "trades", "what": "missing in the target", "values": days(14)}
+    shown = Parsed(page.render(facts([table("trades", [])], analysis=[missing]))).text
+    assert "trades missing in the target 14 20240101, 20240102" in shown
+    assert "and 2 more" in shown
+    assert "No table lacks a value" in Parsed(page.render(facts([], analysis=[]))).text
+    assert "No table lacks a value" not in Parsed(page.render(facts([]))).text
+
+
 def hostile() -> dict[str, Any]:
     bad = HOSTILE
     shown = table(bad, [value(bad, bad, note=bad)], kind=bad, partition_column=bad, scope=bad, status=bad)
@@ -138,7 +147,16 @@ def hostile() -> dict[str, Any]:
         "timings": {bad: 1.0},
     }
     found = {"table": bad, "value": bad, "check": bad, "what": bad, "severity": bad}
-    made = facts([shown], bad, bad, runs=[broken], findings=[found], generated_at=bad, version=bad)
+    made = facts(
+        [shown],
+        bad,
+        bad,
+        runs=[broken],
+        findings=[found],
+        analysis=[found | {"values": [bad]}],
+        generated_at=bad,
+        version=bad,
+    )
     return {**made, "project": dict.fromkeys(("source", "lake", "target"), bad)}
 
 

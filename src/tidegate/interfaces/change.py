@@ -273,6 +273,10 @@ class Change(ABC):
             "Write them into the source, or make the table `kind: incremental` or `kind: scd2`.",
         )
 
+    def remembered(self, state: TableState) -> dict[Value, LedgerEntry]:
+        """Return ledger entries with what was learned while planning, of a table with nothing to do."""
+        return {}
+
     # Windows on both sides, for comparisons
 
     @abstractmethod

@@ -197,6 +197,12 @@ class Session(ABC):
         a count at most. Returns the given request alone where the table has nothing to divide its rows by."""
         return [window.request]
 
+    def last_change(self, table: TableName) -> str:
+        """Return a text that is another one once somebody changed the table; empty where the server cannot tell.
+
+        A change may show seconds after its commit, never not at all."""
+        return ""
+
     def change_mark(self, window: Divisible) -> str:
         """Return a text that is another one once somebody changed the table; empty where that cannot be told now.
 

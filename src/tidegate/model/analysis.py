@@ -59,8 +59,31 @@ def _hashes(value: WholeStatus) -> dict[str, Any]:
         "parquet_hash": value.lake_hash or None,
         "target_hash": target_hash or None,
         "row_counts": {"source": value.source_rows, "parquet": value.lake_rows, "target": value.target_rows},
-        "hash_mismatch": value.source_hash != value.lake_hash or value.lake_hash != target_hash,
+        # The source's hash is not known of a large table, whose rows are not read here.
+        "hash_mismatch": value.lake_hash != target_hash or value.source_hash not in ("", value.lake_hash),
     }
+
+
+def missing_of(analysis: dict[str, Any]) -> dict[str, list[str]]:
+    """Return in words what is missing or differs, with the values that are concerned. Empty when all is well."""
+    bounds = analysis.get("native_partitions", {})
+    gaps = [f"{gap['from']} to {gap['to']}" for gap in analysis.get("gaps", ())]
+    hashes = (
+        [f"{place} {analysis[f'{place}_hash'] or 'none'}" for place in ("source", "parquet", "target")]
+        if (analysis.get("hash_mismatch"))
+        else []
+    )
+    found = {
+        "missing in Parquet": analysis.get("missing_in_parquet", ()),
+        "missing in the target": analysis.get("missing_in_target", ()),
+        "different in the target": analysis.get("different", ()),
+        "gap between windows": gaps,
+        "hashes differ": hashes,
+        "without a native partition": bounds.get("boundary_mismatches", ()),
+        "pending": analysis["pending"],
+        "problem": [analysis["problem"]] if analysis["problem"] else (),
+    }
+    return {what: [str(value) for value in values] for what, values in found.items() if values}
 
 
 def is_missing(analysis: dict[str, Any]) -> bool:

@@ -129,6 +129,10 @@ class TableState:
     """Of a table that is compared as a whole: what the target's content adds up to; None when it was not read."""
     unread: bool = False
     """Of a table that is compared as a whole: its rows are too many to be read while planning."""
+    mark: str = ""
+    """Of a table that is compared as a whole: the answer to `pre_check`; empty where nothing was asked or told."""
+    is_trusted: bool = False
+    """Of a table that is compared as a whole: its rows were not read, since the answer to `pre_check` is as it was."""
     aside: frozenset[str] = frozenset()
     """Hashes of rows of the source that loads kept out of the target, as `AsideRow` has them."""
     superseded: tuple[str, ...] = ()

@@ -114,20 +114,22 @@ class ContentToken(Token):
     tag: ClassVar[str] = "content"
 
     content: str | None = None
+    mark: str = ""
+    """What `pre_check` asked before the rows were read: where the answer is the same, they are not read again."""
 
     @property
     def fingerprint(self) -> str | None:
         return self.content
 
     def read(self, fingerprint: str | None, read_at: str) -> ContentToken:
-        return ContentToken(fingerprint)
+        return replace(self, content=fingerprint)
 
     def fields(self) -> dict[str, Any]:
-        return {"content": self.content}
+        return {"content": self.content, **({"mark": self.mark} if self.mark else {})}
 
     @classmethod
     def of_fields(cls, fields: dict[str, Any]) -> ContentToken:
-        return cls(fields["content"])
+        return cls(fields["content"], fields.get("mark", ""))
 
 
 @dataclass(frozen=True)

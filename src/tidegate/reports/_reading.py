@@ -164,6 +164,15 @@ class FilterSnapshots:
 
 
 @dataclass(frozen=True)
+class Analysis:
+    """What one table lacks, or where it differs."""
+
+    table: str
+    what: str
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Facts:
     generated_at: str
     version: str
@@ -175,6 +184,8 @@ class Facts:
     runs: tuple[Run, ...]
     findings: tuple[Finding, ...]
     snapshots: tuple[FilterSnapshots, ...] = ()
+    analysis: tuple[Analysis, ...] | None = None
+    """None where nothing was analysed."""
     alerts: tuple[Alert, ...] = ()
     """The most urgent first."""
 
@@ -194,8 +205,13 @@ def read(raw: Raw) -> Facts:
         runs=tuple(runs),
         findings=tuple(map(_finding, _parts(raw, "findings"))),
         snapshots=tuple(map(_snapshots, _parts(raw, "snapshots"))),
+        analysis=tuple(map(_analysis, _parts(raw, "analysis"))) if "analysis" in raw else None,
         alerts=tuple(map(_alert, _parts(raw, "alerts"))),
     )
+
+
+def _analysis(raw: Raw) -> Analysis:
+    return Analysis(_text(raw, "table"), _text(raw, "what"), tuple(str(value) for value in _list(raw, "values")))
 
 
 def _alert(raw: Raw) -> Alert:

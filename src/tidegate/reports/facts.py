@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from tidegate.model.analysis import missing_of
 from tidegate.model.status import TableStatus, ValueStatus, VersionsStatus, WholeStatus
 
 Facts = dict[str, Any]
@@ -21,6 +22,7 @@ def page_facts(
     tables: Sequence[TableStatus],
     history: Sequence[Facts],
     snapshots: Sequence[Facts] = (),
+    analysis: Mapping[str, Facts] | None = None,
 ) -> Facts:
     """Return all facts of the page. `history` has the newest run first, as the ledger returns it."""
     proof = _newest_proof(history)
@@ -36,7 +38,15 @@ def page_facts(
         "runs": [_run(report) for report in history],
         "findings": list(_newest_findings(history)),
         **({"snapshots": list(snapshots)} if snapshots else {}),
+        **({"analysis": list(_analysis(analysis))} if analysis is not None else {}),
     }
+
+
+def _analysis(analysis: Mapping[str, Facts]) -> Iterator[Facts]:
+    """Yield what each table lacks, and where it differs."""
+    for table, found in analysis.items():
+        for what, values in missing_of(found).items():
+            yield {"table": table, "what": what, "values": values}
 
 
 def without_secrets(facts: Any, redact: Callable[[str], str]) -> Any:

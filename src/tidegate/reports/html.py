@@ -13,6 +13,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
+from tidegate.reports._analysis import analysis
 from tidegate.reports._findings import findings
 from tidegate.reports._flow import flow
 from tidegate.reports._markup import Html, tag
@@ -97,6 +98,8 @@ def top_bar(when: Html) -> Html:
 
 def _sections(facts: Facts) -> list[Html]:
     parts = [("tables", "Tables", tables), ("runs", "Runs", runs), ("findings", "Findings", findings)]
+    if facts.analysis is not None:
+        parts.insert(1, ("analysis", "Analysis", analysis))
     if facts.snapshots:
         parts.insert(1, ("snapshots", "Snapshots", snapshots))
     return [tag("section", tag("h2", name), draw(facts), class_="page", id=anchor) for anchor, name, draw in parts]

@@ -122,7 +122,9 @@ def _plan(run: Run, keys: Sequence[str], ask: Ask) -> list[PlannedTable]:
 def _do(run: Run, control: Session, planned: Sequence[PlannedTable]) -> None:
     _remember_dropped_columns(run, control, planned)
     busy = [table for table in planned if table.plan.does_something and table.key not in run.failed]
+    idle = [table for table in planned if not table.plan.does_something and table.key not in run.failed]
     _restore_scopes(run, control, [table for table in planned if not table.plan.does_something])
+    _remember(control, idle)
     if not busy:
         return
     try:
@@ -205,6 +207,16 @@ def _execute(control: Session, step: ChangeSchema | CompleteSchema) -> int:
         for statement in step.statements:
             control.execute(raw(statement))
     return 0
+
+
+def _remember(control: Session, planned: Sequence[PlannedTable]) -> None:
+    """Write down what was learned while planning tables with nothing to do, so that the next plan is cheaper."""
+    for table in planned:
+        entries = table.table.change.remembered(table.state)
+        if entries:
+            with control.transaction():
+                for window, entry in entries.items():
+                    Ledger(control).update_etag(table.table.ledger_name, window.text, entry)
 
 
 def _restore_scopes(run: Run, control: Session, planned: Sequence[PlannedTable]) -> None:

@@ -15,6 +15,17 @@ def count_rows(table: TableName, rows: Sql | None = None) -> Sql:
     return query if rows is None else sql("{query} WHERE {rows}", query=query, rows=rows)
 
 
+def count_and_greatest(table: TableName, column: Column) -> Sql:
+    """Return a query for the number of rows, and the greatest value of a column, as text."""
+    greatest = sql("MAX({column})", column=Name.of(column.name))
+    return sql(
+        "SELECT {count}, {greatest} FROM {table}",
+        count=Count(),
+        greatest=AsText(greatest, column.type),
+        table=Name.of(table),
+    )
+
+
 def count_all_and(table: TableName, condition: str) -> Sql:
     """Return a query for the number of rows, and of those that meet a user's condition."""
     # A condition may end with a comment.

@@ -18,12 +18,12 @@ from tidegate.model.columns import Column
 from tidegate.model.plan import Extract, Labels, Notice, Request, Step
 from tidegate.model.receipt import Receipt
 from tidegate.model.scope import Scope
-from tidegate.model.state import TableState
+from tidegate.model.state import LedgerEntry, TableState
 from tidegate.model.status import TableStatus
 from tidegate.model.tokens import ContentToken
 from tidegate.model.values import Value
 from tidegate.model.windows import WHOLE_TABLE
-from tidegate.settings import Columns, Settings, TableSettings
+from tidegate.settings import Columns, Settings, TableSettings, Text
 from tidegate.sql.contents import checksum
 from tidegate.tables.found import UNTOUCHED, Catalogs, FoundTable, named_column
 from tidegate.tables.planned import PlannedTable
@@ -36,6 +36,14 @@ class ContentSettings(Settings):
     """How a change is seen: by a `hash` of every row, or by a `checksum` of the server's, cheaper and weaker."""
     hash_columns: Columns | None = None
     """Only these columns, and those of the key, tell a change. All, when it is left out."""
+    pre_check: Text | None = None
+    """What is asked before any row is read: `server`, what PostgreSQL and MySQL tell of the last change of a table; or
+    the name of a column with the time of a row's last change: its greatest value, and the number of rows. Where the
+    answer is as it was, no rows are read."""
+
+    @property
+    def asks_mark_of_server(self) -> bool:
+        return self.pre_check == "server"
 
 
 class _ContentTable(TableSettings, ContentSettings):
@@ -58,6 +66,8 @@ class ContentChange(Change):
     """Whether rows leave the target that the source does not have."""
     keys: tuple[str, ...] = ()
     """What names a row, as the load knows it."""
+    modified: Column | None = None
+    """The column whose greatest value is asked before rows are read."""
 
     @classmethod
     def bind(
@@ -78,7 +88,12 @@ class ContentChange(Change):
         if settings.change_detection_method == "checksum":
             notice = Notice("changes are seen by the server's checksum, which can miss one")
             table = replace(table, notices=(*table.notices, notice))
-        return cls(table, settings, hashed or tuple(column.name for column in table.columns), needs.deletes, needs.keys)
+        mark = None
+        if settings.pre_check and not settings.asks_mark_of_server:
+            mark = named_column(settings, table.source, settings.pre_check, "pre_check")
+        return cls(
+            table, settings, hashed or tuple(column.name for column in table.columns), needs.deletes, needs.keys, mark
+        )
 
     @property
     def naming_keys(self) -> tuple[str, ...]:
@@ -137,11 +152,21 @@ class ContentChange(Change):
         total = checksum(self.table.source.name, self.hashed_columns)
         return Extraction(
             self.table.from_source(None),
-            ContentToken(),
+            ContentToken(mark=state.mark),
             fingerprint=total if self.asks_server else None,
             watched=() if self.asks_server else self.hashed,
             unchanged=None if self.table.source.reads_consistently else total,
         )
+
+    def remembered(self, state: TableState) -> dict[Value, LedgerEntry]:
+        """Return the ledger entry with the newest answer to `pre_check`, where the rows turned out to be equal."""
+        entry, file = state.ledger.get(WHOLE_TABLE), state.lake.get(WHOLE_TABLE)
+        token = entry.token if entry is not None else None
+        if entry is None or file is None or file.token is None or not isinstance(token, ContentToken):
+            return {}
+        seen = ContentToken(state.source[WHOLE_TABLE].newest, state.mark)
+        is_equal = seen.content == file.token.fingerprint == token.content
+        return {WHOLE_TABLE: replace(entry, token=seen)} if state.mark and is_equal and token != seen else {}
 
     def source_request(self, window: Value) -> ReadRequest:
         return self.table.from_source(None)

@@ -10,12 +10,12 @@ from tidegate.interfaces.change import Sessions
 from tidegate.interfaces.lake import Lake
 from tidegate.interfaces.requests import ReadRequest
 from tidegate.interfaces.session import Session
-from tidegate.model.names import TableName
+from tidegate.model.names import MappedTable, TableName
 from tidegate.model.receipt import Receipt
 from tidegate.model.state import LakeEntry, LedgerEntry, SourceValue, TableState
 from tidegate.model.tokens import ContentToken
 from tidegate.model.windows import WHOLE_TABLE
-from tidegate.sql.contents import checksum, count_rows
+from tidegate.sql.contents import checksum, count_and_greatest, count_rows
 
 if TYPE_CHECKING:
     from tidegate.changes.content_hash import ContentChange
@@ -34,16 +34,23 @@ def inspect_table(change: ContentChange, sessions: Sessions) -> TableState:
     entry = _as_loaded(next(iter(found.by_window.values()), None), loaded)
     counted = None if change.asks_server else _count(sessions.source, table.source.name)
     in_target = None if table.target is None else _count(sessions.target, table.target_name)
-    unread = max(counted or 0, in_target or 0) > LIGHT_ROWS and not change.asks_server
+    mark = _mark(change, sessions.source)
+    is_trusted = _is_trusted(entry, loaded, mark)
+    unread = max(counted or 0, in_target or 0) > LIGHT_ROWS and not change.asks_server and not is_trusted
     receipt: Receipt | None = None
-    if unread:
+    if is_trusted:
+        assert entry is not None and entry.token is not None
+        source = SourceValue(entry.rows, entry.token.fingerprint)
+    elif unread:
         source = SourceValue(counted)
     else:
         source = _source(change, sessions.source, request_of_source(change, entry, loaded))
         if entry is not None and _covers_more(change, entry):
             entry = replace(entry, token=ContentToken(_content_of(change, sessions.lake, entry)))
         # What changed in the source is loaded, and a load reads the target itself, row by row.
-        changed = entry is not None and not entry.broken and entry.token != ContentToken(source.newest)
+        changed = (
+            entry is not None and not entry.broken and (entry.token is None or entry.token.fingerprint != source.newest)
+        )
         request = None if loaded is not None and changed else request_of_target(change, loaded)
         if request is not None:
             receipt = receipt_of(sessions.target, request)
@@ -62,8 +69,27 @@ def inspect_table(change: ContentChange, sessions: Sessions) -> TableState:
         target_lacks=table.target_lacks,
         target_receipt=receipt,
         unread=unread,
+        mark=mark,
+        is_trusted=is_trusted,
         superseded=found.superseded,
     )
+
+
+def _mark(change: ContentChange, source: Session) -> str:
+    """Return the answer to `pre_check`; empty where nothing is asked, or where the server cannot tell now."""
+    table = change.table.source.name
+    if change.modified is not None:
+        return answer_as_text(source.query(count_and_greatest(table, change.modified))[0]) or ""
+    if not change.settings.asks_mark_of_server:
+        return ""
+    return source.last_change(table.base if isinstance(table, MappedTable) else table)
+
+
+def _is_trusted(entry: LakeEntry | None, loaded: LedgerEntry | None, mark: str) -> bool:
+    """Return whether the rows of the source need not be read: nobody wrote since those were read that are loaded."""
+    if entry is None or entry.broken or loaded is None or not loaded.is_active or entry.token is None:
+        return False
+    return bool(mark) and loaded.token == ContentToken(entry.token.fingerprint, mark)
 
 
 def _count(session: Session, table: TableName) -> int:

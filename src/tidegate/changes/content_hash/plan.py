@@ -13,6 +13,7 @@ from tidegate.model.state import LakeEntry, LedgerEntry, TableState
 from tidegate.model.windows import WHOLE_TABLE as WHOLE
 
 SCOPE = Scope(WHOLE)
+TRUSTED = "its rows were not read: the answer to `pre_check` is as it was when they were loaded"
 UNKNOWN = "whether its content changed is unknown until it was read"
 
 
@@ -66,7 +67,8 @@ class _Planner:
         extract = Extract(WHOLE, why, rows) if why else None
         load, notice = self._load(extract)
         notice = None if self._asked_for else notice  # it is being restored
-        return [step for step in (extract, load, notice) if step is not None] + self._removals(extract)
+        told = Notice(TRUSTED, WHOLE) if self.state.is_trusted and extract is None else None
+        return [step for step in (extract, load, notice, told) if step is not None] + self._removals(extract)
 
     def _must_read(self) -> bool:
         """Return whether only the rows themselves tell what follows. Without them it may be known that they must move:

@@ -51,7 +51,7 @@ def _state(seen: TableState, entry: LedgerEntry | None, has_steps: bool) -> str:
     if has_steps:
         return "pending"
     # Of a table that was not read, only the counts are known to be right.
-    return "adopted" if entry.kind == "adopted" else "loaded" if seen.unread else "proven"
+    return "adopted" if entry.kind == "adopted" else "loaded" if seen.unread or seen.is_trusted else "proven"
 
 
 def _changed(seen: TableState, entry: LedgerEntry) -> bool:

@@ -253,6 +253,13 @@ class MysqlSession(Session):
         found = self.query(catalog.last_change(window.request.table))
         return str(found[0][0]) if found and found[0][1] else ""
 
+    def last_change(self, table: TableName) -> str:
+        """Return the time of the table's last commit; empty where nobody changed it since the server was started."""
+        if not self.is_mariadb:
+            self._run("SET SESSION information_schema_stats_expiry = 0")
+        found = self.query(catalog.last_change(table))
+        return str(found[0][0]) if found and found[0][1] and found[0][0] != "never" else ""
+
     def write(self, table: TableName, columns: Sequence[Column], batches: Iterator[pa.RecordBatch]) -> int:
         allowed = self.query(sql("SELECT @@local_infile"))[0][0] in (1, "1", "ON")
         return self._load(table, columns, batches) if allowed else self._insert(table, columns, batches)

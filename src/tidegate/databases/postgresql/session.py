@@ -31,6 +31,7 @@ from tidegate.databases.postgresql.failures import (
     unreachable,
     value_refused,
 )
+from tidegate.databases.postgresql.last_change import last_change
 from tidegate.databases.postgresql.splitting import split_by_place
 from tidegate.databases.postgresql.statements import distinct_by_index, distinct_by_scan, select_rows
 from tidegate.errors import DatabaseError, OutcomeUnknown
@@ -364,6 +365,10 @@ class PostgresqlSession(Session):
                 self._driver.execute(render(statement, DIALECT))
             except (errors.UndefinedObject, errors.InvalidParameterValue):  # the second before version 17
                 raise snapshot_gone(self._connection) from None
+
+    def last_change(self, table: TableName) -> str:
+        """Return what the server's counts of changed rows say."""
+        return str(self.query(last_change(table))[0][0] or "")
 
     def try_lock(self, name: str) -> bool:
         answer = self.query(sql("SELECT pg_try_advisory_lock(hashtextextended({name}, 0))", name=Literal(name)))
