@@ -31,7 +31,7 @@ from tidegate.ops.queries import get_incremental_query
 from tidegate.sql import contents, cursors, partitions, staged, watermarks
 from tidegate.sql.foreign_keys import count_orphans
 from tidegate.sql.text import Name, Sql, raw, sql
-from tidegate.state import lock, own_tables
+from tidegate.state import lock, notes, own_tables
 from tidegate.state.ledger import Ledger
 from tidegate.state.records import Records
 from tidegate.state.rows_aside import Aside
@@ -304,6 +304,11 @@ def splits(session: Session, *columns: Column, rows: Sql | None = None, fixed: s
             raise AssertionError("there are no rows")
 
 
+def kept_notes(session: Session) -> None:
+    notes.Notes(session).of("alert")
+    notes.Notes(session).update("alert", {"it's late": {"since": "today"}, "gone": None})
+
+
 def mark(session: Session) -> None:
     columns = own(session, COBID, NOTE)
     rows = partitions.has_value(columns[0], DAY)
@@ -419,6 +424,7 @@ SHARED: dict[str, Statement] = {
         ),
         answers=BOUNDARIES,
     ),
+    "notes": Statement(kept_notes),
     "split_change_mark": Statement(mark, answers={"SELECT": [("a", 1)]}),
     # Values of a partition column
     "partition_values_by_index": Statement(lambda session: values(session, *own(session, COBID), indexed=True)),

@@ -1,0 +1,14 @@
+SELECT name, content FROM "tidegate"."notes" WHERE topic = 'alert';
+SELECT 1 FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE LOWER(n.nspname) = 'tidegate' AND LOWER(c.relname) = 'ledger';
+SELECT 1 FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE LOWER(n.nspname) = 'tidegate' AND LOWER(c.relname) = 'guard';
+CREATE SCHEMA IF NOT EXISTS "tidegate";
+CREATE TABLE IF NOT EXISTS "tidegate"."guard" (held smallint);
+SET statement_timeout TO 300000;
+BEGIN;
+LOCK TABLE "tidegate"."guard";
+SET statement_timeout TO 0;
+DELETE FROM "tidegate"."notes" WHERE topic = 'alert' AND name = 'it''s late';
+SELECT TO_CHAR(SYSDATE, 'YYYY-MM-DD"T"HH24:MI:SS.US"+00:00"');
+INSERT INTO "tidegate"."notes" (topic, name, content, at) VALUES ('alert', 'it''s late', '{"since": "today"}', 'now');
+DELETE FROM "tidegate"."notes" WHERE topic = 'alert' AND name = 'gone';
+COMMIT;

@@ -1,0 +1,10 @@
+SELECT name, content FROM [tidegate].[notes] WHERE topic = N'alert';
+BEGIN TRANSACTION;
+DECLARE @answer int;
+EXEC @answer = sp_getapplock @Resource = N'tidegate 172003763e0f0596 notes', @LockMode = N'Exclusive', @LockOwner = N'Transaction', @LockTimeout = 300000, @DbPrincipal = N'public';
+SELECT @answer;
+DELETE FROM [tidegate].[notes] WHERE topic = N'alert' AND name = N'it''s late';
+SELECT CONVERT(varchar(26), CONVERT(datetime2(6), SYSUTCDATETIME()), 121);
+INSERT INTO [tidegate].[notes] (topic, name, content, at) VALUES (N'alert', N'it''s late', N'{"since": "today"}', N'now+00:00');
+DELETE FROM [tidegate].[notes] WHERE topic = N'alert' AND name = N'gone';
+COMMIT TRANSACTION;
