@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import re
 from abc import abstractmethod
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
@@ -27,6 +27,7 @@ from tidegate.model.feeds import DELETE, INSERT, UPDATE, Position
 from tidegate.model.names import TableName
 from tidegate.model.types import Type
 from tidegate.sql.contents import count_rows
+from tidegate.sql.keys import has_key
 from tidegate.sql.text import Dialect, Sql, render, sql
 
 if TYPE_CHECKING:
@@ -57,8 +58,6 @@ class TriggerFeed(Feed):
     has_images: ClassVar[bool] = False
     has_commit_times: ClassVar[bool] = False
     dialect: ClassVar[Dialect]
-    bypassed_by: ClassVar[str]
-    """What changes rows without firing the triggers, for people."""
 
     name: str
     """The project's name: it is in the names of everything that is made."""
@@ -198,6 +197,10 @@ class TriggerFeed(Feed):
         """Return the condition for rows of the log between two positions."""
 
     @abstractmethod
+    def since(self, after: Position) -> Sql:
+        """Return the condition for rows of the log that a position does not cover, also of newer transactions."""
+
+    @abstractmethod
     def remove(self, session: Session, log: TableName, upto: Position) -> None:
         """Remove the rows of the log up to a position, in steps that do not hold locks for long."""
 
@@ -227,10 +230,8 @@ class TriggerFeed(Feed):
         from tidegate.hashing.changes import change_schema
 
         schema = session.table_schemas([table.name])[table.name]
-        key, wanted = self.key_of(schema), change_schema(table)
-        logged = dict(zip((column.name for column in key), self.logged_names(key), strict=True))
-        columns = [replace(column, name=logged[column.name]) for column in table.keys]
-        text = tuple(logged[name] for name in table.text_columns if name in logged)
+        columns, text = self._logged_columns(schema, table)
+        wanted = change_schema(table)
         operation = Column(OPERATION_COLUMN, "char(1)", "string", logical_type=Type("string", 1))
         rows = sql("{rows} AND operation <> 'T'", rows=self.between(after, upto))
         request = ReadRequest(self.log_table(table.name), (operation, *columns), rows, text, table.batch)
@@ -246,6 +247,26 @@ class TriggerFeed(Feed):
             ]
             yield pa.RecordBatch.from_arrays([codes, places, times, *values], schema=wanted)
         return None
+
+    def told_after(
+        self, session: Session, table: FeedTable, after: Position, keys: pa.RecordBatch
+    ) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        schema = session.table_schemas([table.name])[table.name]
+        columns, text = self._logged_columns(schema, table)
+        rows = sql("{since} AND {asked}", since=self.since(after), asked=has_key(columns, keys))
+        for batch in session.read(ReadRequest(self.log_table(table.name), tuple(columns), rows, text, table.batch)):
+            yield pa.RecordBatch.from_arrays(
+                [array.cast(keys.column(place).type) for place, array in enumerate(batch.columns)], keys.schema.names
+            )
+
+    def _logged_columns(self, schema: TableSchema, table: FeedTable) -> tuple[list[Column], tuple[str, ...]]:
+        """Return the columns of the log that hold the key, and those of them that are read as text."""
+        key = self.key_of(schema)
+        logged = dict(zip((column.name for column in key), self.logged_names(key), strict=True))
+        columns = [replace(column, name=logged[column.name]) for column in table.keys]
+        return columns, tuple(logged[name] for name in table.text_columns if name in logged)
 
     def confirm(self, session: Session, positions: Mapping[TableName, Position]) -> None:
         for table, position in positions.items():

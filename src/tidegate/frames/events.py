@@ -1,14 +1,6 @@
 """Events of change data capture: handed in, or read from a table of events; and applied, the last event of a key last.
 
-| key of an event | other names | holds |
-| --- | --- | --- |
-| `operation` | `op`, `type`, `event_type` | insert, update, delete or their first letters; `c`, `r` as well |
-| `log_position` | `lsn`, `position`, `sequence`, `offset` | its place in the log; without one, the order given counts |
-| `after_image` | `after`, `data`, `new` | the row as it is since, as a mapping or as JSON |
-| `before_image` | `before`, `old` | the row as it was |
-| `event_key` | `key`, `primary_key` | the key of a row that is gone, where there is no image |
-
-Everything else in an event is a column of the row itself.
+`model/events.py` says what the keys of an event mean.
 """
 
 from __future__ import annotations
@@ -16,58 +8,26 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from tidegate.errors import ConfigError, ValueProblem
+from tidegate.errors import ValueProblem
 from tidegate.frames.carried import UNTOUCHED, is_spark, to_arrow
 from tidegate.frames.database import DatabaseFrames
 from tidegate.frames.load import DELETED
 from tidegate.frames.positions import sortable
 from tidegate.frames.tasks import in_driver
+from tidegate.model.events import Event, event_of, event_of_line
 from tidegate.model.records import LoadMetrics, Watermark
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 PIPELINE, POSITION = "change data capture", "log_position"
-_NAMES = {
-    "operation": ("operation", "op", "type", "event_type"),
-    "log_position": ("log_position", "lsn", "position", "sequence", "offset"),
-    "after_image": ("after_image", "after", "data", "new"),
-    "before_image": ("before_image", "before", "old"),
-    "event_key": ("event_key", "key", "primary_key"),
-}
-_OPERATIONS = {
-    **dict.fromkeys(("insert", "i", "c", "create", "r", "read", "snapshot"), "insert"),
-    **dict.fromkeys(("update", "u", "upsert", "merge"), "update"),
-    **dict.fromkeys(("delete", "d", "remove"), "delete"),
-}
-_IGNORED = {"event_id", "table_name", "captured_at", "event_time", "timestamp", "ts_ms", "source"}
 _ORDER = "tidegate_order"
 POSITION_COLUMN = "tidegate_position"
-
-
-@dataclass(frozen=True)
-class Event:
-    """One change of one row."""
-
-    operation: str
-    row: Mapping[str, Any]
-    """The row since the change; of a deleted row, its key or more of it."""
-    position: str | None = None
-    before: Mapping[str, Any] | None = None
-    key: Any = None
-    """The value of a key of one column, where the event names it without its column."""
-
-
-class EventReader(Protocol):
-    """A source of events behind an API: an adapter for a service implements this one method."""
-
-    def read(self, after: str | None) -> Iterable[Mapping[str, Any]]:
-        """Return the events after a position in the order of their positions; all of them for None."""
 
 
 def event_rows(given: Any, after: Any = None) -> Any:
@@ -80,58 +40,15 @@ def event_rows(given: Any, after: Any = None) -> Any:
         return list(given(position))
     if isinstance(given, Path):
         with given.open(encoding="utf-8") as lines:
-            return [_of_line(line, number, given) for number, line in enumerate(lines, 1) if line.strip()]
+            return [event_of_line(line, number, given) for number, line in enumerate(lines, 1) if line.strip()]
     return given if hasattr(given, "columns") else list(given)
-
-
-def _of_line(line: str, number: int, path: Path) -> Any:
-    try:
-        return json.loads(line, parse_float=str)  # no digit is lost
-    except ValueError:
-        raise ValueProblem(
-            f"Line {number} of {path} is not JSON.", UNTOUCHED, "Write one event per line, as a JSON object."
-        ) from None
 
 
 def events_of(given: Any) -> list[Event]:
     """Return events in the order given: of a frame of any kind, or of mappings."""
     is_mappings = isinstance(given, Iterable) and not hasattr(given, "columns") and not is_spark(given)
     rows = list(given) if is_mappings else to_arrow(given).to_pylist()
-    return [_event(row) for row in rows]
-
-
-def _event(row: Any) -> Event:
-    if isinstance(row, Event):
-        return row
-    if not isinstance(row, Mapping):
-        raise ConfigError(f"An event is a mapping, not {type(row).__name__}.", UNTOUCHED)
-    named = {part: _first(row, names) for part, names in _NAMES.items()}
-    operation = _OPERATIONS.get(str(named["operation"]).strip().lower())
-    if operation is None:
-        raise ConfigError(
-            f"{named['operation']!r} is no operation of an event.", UNTOUCHED, "Use insert, update or delete."
-        )
-    images = {part: _mapping(named[part]) for part in ("after_image", "before_image", "event_key")}
-    has_image = any(image is not None for image in images.values())
-    taken = {name for names in _NAMES.values() for name in names}
-    flat = {} if has_image else {name: value for name, value in row.items() if name not in taken | _IGNORED}
-    after, before, key = images["after_image"], images["before_image"], images["event_key"]
-    last = (after or before or key) if operation == "delete" else after
-    position = None if named["log_position"] is None else str(named["log_position"])
-    return Event(operation, {**(key or {}), **(last or flat)}, position, before, named["event_key"])
-
-
-def _first(row: Mapping[str, Any], names: Sequence[str]) -> Any:
-    return next((row[name] for name in names if row.get(name) is not None), None)
-
-
-def _mapping(image: Any) -> dict[str, Any] | None:
-    if isinstance(image, str):
-        try:
-            image = json.loads(image, parse_float=str)
-        except ValueError:
-            return None
-    return dict(image) if isinstance(image, Mapping) else None
+    return [event_of(row) for row in rows]
 
 
 def archive(frames: DatabaseFrames, table: str, events: Sequence[Event]) -> int:
@@ -212,7 +129,7 @@ def _rows(frames: DatabaseFrames, events: Sequence[Event], keys: Sequence[str], 
     """Return the events as rows with their order, their position, and whether they delete."""
     import pyarrow as pa
 
-    events = [_with_key(event, keys) for event in events]
+    events = [event.with_key(keys) for event in events]
     names = list(dict.fromkeys(name for event in events for name in event.row))
     for event in events:
         needed = keys if event.operation == "delete" else names
@@ -228,12 +145,6 @@ def _rows(frames: DatabaseFrames, events: Sequence[Event], keys: Sequence[str], 
     rows = rows.append_column(_ORDER, pa.array(range(len(events)), pa.int64()))
     rows = rows.append_column(POSITION_COLUMN, pa.array([event.position for event in events], pa.string()))
     return frames.frame(rows.append_column(DELETED, pa.array([event.operation == "delete" for event in events])))
-
-
-def _with_key(event: Event, keys: Sequence[str]) -> Event:
-    if len(keys) != 1 or keys[0] in event.row or event.key is None or isinstance(event.key, (Mapping, list)):
-        return event
-    return replace(event, row={**event.row, keys[0]: event.key})
 
 
 def _like(frames: DatabaseFrames, rows: Any, like: str | None) -> Any:

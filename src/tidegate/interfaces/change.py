@@ -80,6 +80,8 @@ class Sessions:
     """Where the target is: a lake that several targets share keeps a scope for each."""
     expect_rows: Callable[[], None] = lambda: None
     """To be called as soon as it is clear that rows must move, however much is still to be asked."""
+    note: Callable[[str, str], Any] = lambda topic, name: None
+    """Returns what earlier runs noted in the target, by topic and name; None for nothing."""
 
     def scope_copies(self, table: LakeTable, ledger_name: str) -> ScopeCopies:
         """Return the scope as ledger and lake have it."""
@@ -199,6 +201,10 @@ class Change(ABC):
     """A window holds only rows that changed, not all rows that the target must have."""
     reads_feed: ClassVar[bool] = False
     """Changes and deletes come from a change feed."""
+
+    has_source_table: ClassVar[bool] = True
+    """The rows are in a table of the source. Otherwise the target's table says what columns there are, and `verify` has
+    nothing to compare it with."""
 
     table: FoundTable
 

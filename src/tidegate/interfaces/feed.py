@@ -11,7 +11,7 @@ transaction, confirm to the server. So a run that is killed between any two step
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
@@ -106,6 +106,8 @@ class Feed(ABC):
     has_commit_times: ClassVar[bool] = True
     reads_snapshot: ClassVar[bool] = False
     """`read` takes a snapshot of the source, on which rows are then read again by their key."""
+    bypassed_by: ClassVar[str] = ""
+    """What changes rows without the feed noticing, for people. Then runs compare slices of the table, in turn."""
     keeps_place: ClassVar[bool] = False
     """The server keeps where reading goes on, as a slot does: `FeedState.first` is there. `confirm` moves it."""
 
@@ -145,6 +147,13 @@ class Feed(ABC):
         """Wait until a query of this session sees all that `read` told. Called before rows are read again by their key.
         Raises Transient when that takes too long."""
         return
+
+    def told_after(
+        self, session: Session, table: FeedTable, after: Position, keys: pa.RecordBatch
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield those of these keys, `MOST_KEYS` at most, of which the log has a change after a position. For feeds
+        that some changes pass by (`bypassed_by`)."""
+        raise Unsupported(f"{self.label} tells every change.")
 
     @abstractmethod
     def confirm(self, session: Session, positions: Mapping[TableName, Position]) -> None:

@@ -137,6 +137,8 @@ class TableState:
     """Hashes of rows of the source that loads kept out of the target, as `AsideRow` has them."""
     superseded: tuple[str, ...] = ()
     """Of a table that is compared as a whole: ids of its older lake entries, oldest first."""
+    to_note: Mapping[str, object] = field(default_factory=dict)
+    """What the next run is to know, by topic: a run that does not fail writes it into the notes of the target."""
 
     @property
     def has_whole_log(self) -> bool:

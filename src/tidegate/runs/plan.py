@@ -26,6 +26,7 @@ from tidegate.sql.contents import has_rows
 from tidegate.sql.staged import has_any_value
 from tidegate.state import own_tables
 from tidegate.state.ledger import Ledger
+from tidegate.state.notes import Notes
 from tidegate.state.rows_aside import Aside
 from tidegate.tables.found import UNTOUCHED, Catalogs
 from tidegate.tables.mapping import counted
@@ -165,7 +166,7 @@ class Planner:
                 table = _counted(table, schemas, source, count_all=count_all)
                 ledger = Ledger(target) if schemas.has_ledger else None
                 place = self.pipeline.target_place
-                sessions = Sessions(source, target, self.pipeline.lake, ledger, place, expect_rows)
+                sessions = Sessions(source, target, self.pipeline.lake, ledger, place, expect_rows, Notes(target).one)
                 state = table.change.inspect(sessions, count_all=count_all)
                 if table.load.keeps_rows_aside and ledger is not None and own_tables.exist(target):
                     state = replace(state, aside=Aside(target, settings.name).late_hashes())

@@ -29,6 +29,7 @@ from tidegate.runs.counters import advance_counters
 from tidegate.runs.extract import extract
 from tidegate.runs.load import Exchanges, load, load_together
 from tidegate.runs.mirrors import Mirrors, compared_mirrors
+from tidegate.runs.noted import note
 from tidegate.runs.plan import planning
 from tidegate.runs.read import READ, read_first
 from tidegate.runs.record import record
@@ -154,6 +155,7 @@ def _finish(run: Run, control: Session, held: Sequence[str], planned: Sequence[P
         mirrors.write()
         _go_on(run, control, planned)
         confirm(run, control, planned)
+        note(run, control, planned)
     except DatabaseError as problem:
         text = f"what follows the loads was left to the next run: {problem.happened}"
         run.findings.append(Finding("", "control", text, severity="warning"))

@@ -45,6 +45,10 @@ def verify(run: Run, keys: Sequence[str], *, deep: bool = False) -> RunReport:
     for table in planned:
         run.findings += table.coverage.findings(table.key)
         run.coverage[table.key] = table.coverage
+        if not table.table.change.has_source_table:
+            what = "not compared: no table of the source has its rows"
+            run.findings.append(Finding(table.key, "scope", what, severity="note"))
+            continue
         for check in table.table.checks:
             to_compare, findings = check.windows(table)
             run.findings += findings

@@ -17,10 +17,11 @@ def ranges(column: Column, boundaries: Sequence[Value]) -> Iterator[Sql]:
     Neighbours compare with the same literal, one by `<` and the other by `>=`. So every value is on one side, whatever
     the collation says. The boundaries must ascend in the order of the server."""
     for low, high in pairwise([None, *boundaries, None]):
-        yield _in_range(column, low, high)
+        yield in_range(column, low, high)
 
 
-def _in_range(column: Column, low: Value | None, high: Value | None) -> Sql:
+def in_range(column: Column, low: Value | None, high: Value | None) -> Sql:
+    """Return the condition `low <= column < high`. None means no bound; nulls come before every bound."""
     name = Name.of(column.name)
     above = None if low is None else sql("{name} >= {low}", name=name, low=Literal(low.text, column.type))
     if high is None:

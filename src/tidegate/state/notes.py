@@ -3,6 +3,7 @@
 | topic                  | name                | tells                                                             |
 | ---------------------- | ------------------- | ----------------------------------------------------------------- |
 | `alerts of {outlet}`   | condition and table | an alert that was sent there, and when                            |
+| `rotating check`       | table of the ledger | where the next slice begins that is compared                      |
 | `content`              | table of the ledger | marks of both sides of a static table when they were read as equal |
 """
 
@@ -65,6 +66,10 @@ class Notes:
             sql("SELECT name, content FROM {notes} WHERE topic = {topic}", notes=self._table, topic=Literal(topic))
         )
         return {str(name): json.loads(str(content)) for name, content in rows}
+
+    def one(self, topic: str, name: str) -> Any:
+        """Return a note; None where there is none, or no table for notes yet."""
+        return self.of(topic).get(name) if self.exist() else None
 
     def update(self, topic: str, changes: Mapping[str, Any]) -> None:
         """Write notes of a topic by name, in one transaction; None takes a note away."""

@@ -171,6 +171,21 @@ def source_schema(settings: TableSettings, catalogs: Catalogs) -> TableSchema:
     return schema
 
 
+def schema_of_target(settings: TableSettings, catalogs: Catalogs) -> TableSchema:
+    """Return the columns and the key of the table in the target, for rows that no table of the source has. Raises
+    MissingObject."""
+    name = settings.target_table.within(catalogs.target.database.default_schema)
+    schema = catalogs.targets.get(name)
+    if schema is None:
+        raise MissingObject(
+            f"{settings.name}: the target has no table {name}, and nothing else says which columns it has.",
+            UNTOUCHED,
+            "Create the table with its primary key, then run again.",
+        )
+    columns = tuple(column for column in schema.columns if not column.generated)
+    return replace(schema, name=settings.source_table.within(catalogs.source.database.default_schema), columns=columns)
+
+
 def reconcile_schema(
     settings: TableSettings,
     source: TableSchema,

@@ -10,7 +10,7 @@ from tidegate.errors import Unsupported
 from tidegate.interfaces.change import Change
 from tidegate.interfaces.load import Load
 from tidegate.model.plan import Notice
-from tidegate.tables.found import UNTOUCHED, Catalogs, reconcile_schema, source_schema
+from tidegate.tables.found import UNTOUCHED, Catalogs, reconcile_schema, schema_of_target, source_schema
 from tidegate.tables.mapping import mapped, notices
 from tidegate.tables.own_types import with_known_types, with_types
 from tidegate.tables.planned import SyncTable
@@ -22,7 +22,7 @@ def resolve(settings: ConfiguredTable, catalogs: Catalogs) -> SyncTable:
     """Raises MissingObject, Unsupported, ConfigError or DriftStop, each with what to do."""
     change_class, load_class = plugins.change(settings.change_name), plugins.load(settings.load_name)
     _require_capabilities(settings, change_class, load_class, catalogs)
-    base = source_schema(settings, catalogs)
+    base = source_schema(settings, catalogs) if change_class.has_source_table else schema_of_target(settings, catalogs)
     source = with_known_types(settings, mapped(settings, base, catalogs.source.database), catalogs)
     columns = change_class.columns(settings, source, catalogs)
     required = load_class.requirements(settings, source, columns, catalogs)

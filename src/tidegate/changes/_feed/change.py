@@ -10,6 +10,7 @@ from typing import Any, ClassVar, TypeVar
 
 from tidegate.buckets.assign import buckets_for
 from tidegate.changes._feed.reader import WindowReader
+from tidegate.changes._feed.rotation import Rotation
 from tidegate.changes._feed.settings import FeedSettings
 from tidegate.changes._feed.state import FeedTableState
 from tidegate.changes._feed.status import status
@@ -241,6 +242,9 @@ class FeedChange(Change):
             return "truncated in the source"
         if feed.untold:
             return feed.untold
+        rotation = state.rotation
+        if rotation is not None and (rotation.missing or (rotation.differing and self._restores)):
+            return str(rotation)
         newest = state.lake.get(state.log[-1]) or state.ledger[state.log[-1]]
         if state.has_other_columns(newest):
             return OTHER_COLUMNS
@@ -285,6 +289,17 @@ class FeedChange(Change):
         if state.feed is not None:
             yield from (Notice(text) for text in state.feed.notices)
             yield from (Notice(text, severity="warning") for text in state.feed.warnings)
+        if state.rotation is not None and state.rotation.found_something:
+            yield Notice(self._past_the_feed(state.rotation), severity="warning")
+
+    def _past_the_feed(self, rotation: Rotation) -> str:
+        heals = bool(rotation.missing) or self._restores
+        remedy = "the whole table is read" if heals else f"`tidegate repair {self.table.key}` reads the whole table"
+        return f"{rotation}: somebody changed the target, or the source by {self.feed.bypassed_by}; {remedy}"
+
+    @property
+    def _restores(self) -> bool:
+        return bool(self.settings.on_target_change == "restore")
 
     def _refuse_a_target_that_was_there_before(self, state: FeedTableState, request: Request) -> None:
         known = state.is_ours or state.ledger or not state.target_rows

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from tidegate.changes._feed.rotation import Rotation
 from tidegate.interfaces.feed import FeedState, Problem
 from tidegate.model.feeds import Position
 from tidegate.model.state import TableState
@@ -26,6 +27,8 @@ class FeedTableState(TableState):
     feed: FeedState | None = None
     """Where the feed is; None where it cannot be read."""
     problems: tuple[Problem, ...] = ()
+    rotation: Rotation | None = None
+    """What the rotating check found; None where it was not made."""
 
     @property
     def expected_rows(self) -> int | None:

@@ -158,6 +158,11 @@ class MysqlTriggers(TriggerFeed):
             )
         return sql("({found})", found=found)
 
+    def since(self, after: Position) -> Sql:
+        low, carried = _read(after)
+        found = sql("number > {low}", low=Literal(low))
+        return sql("({found} OR {inside})", found=found, inside=_inside(carried)) if carried else found
+
     def remove(self, session: Session, log: TableName, upto: Position) -> None:
         """Each row is sought by its number: a range, or a scan, would wait for rows that are not committed yet."""
         high, gaps = _read(upto)

@@ -247,6 +247,15 @@ class PostgresqlTriggers(TriggerFeed):
             was=Literal(was),
         )
 
+    def since(self, after: Position) -> Sql:
+        was = after.detail.split(" ")[1]
+        return sql(
+            "(transaction_id >= CAST({oldest} AS xid8)"
+            " AND NOT pg_visible_in_snapshot(transaction_id, CAST({was} AS pg_snapshot)))",
+            oldest=Literal(was.partition(":")[0]),
+            was=Literal(was),
+        )
+
     def remove(self, session: Session, log: TableName, upto: Position) -> None:
         snapshot = upto.detail.split(" ")[1]
         session.execute(

@@ -118,6 +118,9 @@ class SqlServerTriggers(TriggerFeed):
             upto=_version(now),
         )
 
+    def since(self, after: Position) -> Sql:
+        return sql("row_version > {after}", after=_version(int(after.detail.rpartition(" ")[2])))
+
     def remove(self, session: Session, log: TableName, upto: Position) -> None:
         step = remove_step(log, int(upto.detail.rpartition(" ")[2]))
         while session.execute(step) == _STEP:
