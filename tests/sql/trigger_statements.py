@@ -61,6 +61,7 @@ def _log(feed: TriggerFeed, after: str, upto: str) -> dict[str, Statement]:
         "feed_triggers_count": Statement(
             lambda session: session.query(_count(feed, low, high)), answers={"count(*)": [(1,)], "COUNT": [(1,)]}
         ),
+        "feed_triggers_told": Statement(lambda session: session.query(_told(feed, low)), answers={"COUNT": [(1,)]}),
         "feed_triggers_clean": Statement(
             lambda session: feed.remove(session, feed.log_table(ODD), high), answers={"ORDER BY number LIMIT": [(1,)]}
         ),
@@ -71,6 +72,12 @@ def _count(feed: TriggerFeed, low: Position, high: Position):  # type: ignore[no
     from tidegate.sql.contents import count_rows
 
     return count_rows(feed.log_table(ODD), feed.between(low, high))
+
+
+def _told(feed: TriggerFeed, low: Position):  # type: ignore[no-untyped-def]
+    from tidegate.sql.contents import count_rows
+
+    return count_rows(feed.log_table(ODD), feed.since(low))
 
 
 POSTGRESQL = {

@@ -62,7 +62,7 @@ def _facts(table: TableLineage, report: RunReport) -> dict[str, Any]:
 
 def _receipts(table: TableLineage) -> dict[str, Any]:
     """Return the receipts as a text of one line each, those that differ first."""
-    receipts: Sequence[Assertion] = sorted(table.assertions, key=lambda receipt: receipt.success)
+    receipts: Sequence[Assertion] = sorted(table.assertions, key=lambda receipt: (receipt.success, receipt.window))
     lines = [f"{one.window or 'whole table'}: {'equal' if one.success else 'differs'}" for one in receipts]
     shown = "\n".join(lines[:_MOST_LINES]) or table.error or "nothing moved: earlier receipts stand"
     return {"receipts": len(lines), "differing": sum(not one.success for one in receipts), "windows": shown}

@@ -1,0 +1,1 @@
+SELECT count(*) FROM "tidegate_uat"."odd_orders_of_x_y_100__c0c17e9c2e" WHERE (transaction_id >= CAST('100' AS xid8) AND NOT pg_visible_in_snapshot(transaction_id, CAST('100:110:105' AS pg_snapshot)));
