@@ -274,6 +274,13 @@ class Daily(_Lasting):
         return truth.unlike(world.truth(self.database, job["table"], self._shape), found)
 
 
+@dataclass(frozen=True)
+class Append(Daily):
+    """The same of a table that only grows, for contenders who can append and no more."""
+
+    work = "append"
+
+
 def quick() -> Iterator[Case]:
     """Under ten minutes on two cores."""
     left_out = ("limit, 1 connection", "tidegate, warm", "tidegate, 1 core", "tidegate + verify", "onETL")

@@ -50,18 +50,23 @@ TOOLS = (
         is_warm=True,
         options=(("connections", "1"),),
     ),
-    Tool("tidegate", "tidegate_tool.py", frozenset({"start", "extract", "load", "daily", "plan"}), databases=ALL),
+    Tool(
+        "tidegate",
+        "tidegate_tool.py",
+        frozenset({"start", "extract", "load", "daily", "append", "plan"}),
+        databases=ALL,
+    ),
     Tool(
         "tidegate, warm engine",
         "tidegate_tool.py",
-        frozenset({"daily"}),
+        frozenset({"daily", "append"}),
         databases=ALL,
         options=(("engine", "warm"),),
     ),
     Tool(
         "tidegate, process",
         "tidegate_tool.py",
-        frozenset({"daily"}),
+        frozenset({"daily", "append"}),
         databases=ALL,
         options=(("engine", "process"),),
     ),
@@ -72,7 +77,13 @@ TOOLS = (
         databases=ALL,
         options=(("master", "local[2]"),),
     ),
-    Tool("tidegate, warm", "tidegate_tool.py", frozenset({"extract", "load", "window"}), databases=ALL, is_warm=True),
+    Tool(
+        "tidegate, warm",
+        "tidegate_tool.py",
+        frozenset({"extract", "load", "window", "across"}),
+        databases=ALL,
+        is_warm=True,
+    ),
     Tool(
         "tidegate, 2 tasks",
         "tidegate_tool.py",
@@ -99,12 +110,12 @@ TOOLS = (
     Tool(
         "Spark JDBC",
         "spark_jdbc.py",
-        frozenset({"start", "extract", "load"}),
+        frozenset({"start", "extract", "load", "append"}),
         (PYSPARK, "pandas", "pyarrow"),
         ALL,
         False,
     ),
-    Tool("onETL", "onetl_tool.py", frozenset({"extract"}), (PYSPARK, "onetl[spark]==0.14.*", "setuptools")),
+    Tool("onETL", "onetl_tool.py", frozenset({"extract", "append"}), (PYSPARK, "onetl[spark]==0.14.*", "setuptools")),
     Tool(
         "dlt",
         "dlt_tool.py",
@@ -112,7 +123,7 @@ TOOLS = (
         ("dlt[postgres,sql_database,filesystem,parquet]==1.*", "pymysql"),
     ),
     # Sling takes no part in loads: of 200,000 rows in ten files it had not loaded all after two minutes.
-    Tool("Sling", "sling_tool.py", frozenset({"extract", "daily"}), ("sling-linux-amd64==1.4.*",), ALL),
+    Tool("Sling", "sling_tool.py", frozenset({"extract", "daily", "append"}), ("sling-linux-amd64==1.4.*",), ALL),
 )
 
 

@@ -64,4 +64,4 @@ def daily(job: dict[str, Any]) -> dict[str, Any]:
 
 if __name__ == "__main__":
     job = json.loads(sys.argv[1])
-    print(json.dumps({"extract": extract, "daily": daily}[job["work"]](job)))
+    print(json.dumps({"extract": extract, "daily": daily, "append": daily}[job["work"]](job)))

@@ -52,6 +52,30 @@ def load(job: dict[str, Any]) -> dict[str, Any]:
     return {}
 
 
+def append(job: dict[str, Any]) -> dict[str, Any]:
+    """What is newer than what the target has; all of it where the target has no table."""
+    spark = session(job)
+
+    def reader(side: str) -> Any:
+        options = {"url": job[side], "driver": DRIVERS[job["database"]], "fetchsize": 10_000}
+        return spark.read.format("jdbc").options(**options).option("preferTimestampNTZ", "true")
+
+    has_table = f"SELECT count(*) AS found FROM information_schema.tables WHERE table_name = '{job['table']}'"
+    rows = reader("jdbc_source").option("dbtable", job["table"])
+    if reader("jdbc_target").option("query", has_table).load().first()["found"]:
+        newest = reader("jdbc_target").option("query", f"SELECT max(cob) AS newest FROM {job['table']}")
+        rows = rows.option(
+            "dbtable", f"(SELECT * FROM {job['table']} WHERE cob > {newest.load().first()['newest']}) AS t"
+        )
+    else:
+        rows = rows.option("partitionColumn", "id").option("lowerBound", 1).option("upperBound", job["rows"])
+        rows = rows.option("numPartitions", 2)
+    writer = rows.load().write.format("jdbc").option("url", job["jdbc_target"]).option("dbtable", job["table"])
+    writer.option("driver", DRIVERS[job["database"]]).option("batchsize", 10_000).mode("append").save()
+    return {}
+
+
 if __name__ == "__main__":
     job = json.loads(sys.argv[1])
-    print(json.dumps({"start": start, "extract": extract, "load": load}[job["work"]](job)))
+    works = {"start": start, "extract": extract, "load": load, "append": append}
+    print(json.dumps(works[job["work"]](job)))

@@ -42,7 +42,7 @@ def _settings(job: dict[str, Any]) -> dict[str, Any]:
     if table["kind"] == "partition":
         table["initial_load_count"] = job.get("days", 10)
     if "split_rows" in job:
-        table["split_rows"] = job["split_rows"]
+        table["split_rows"] = job["rows"] // 2 if job["split_rows"] == "half" else job["split_rows"]
     tables = {name: dict(table) for name in job["tables"]}
     engine = ENGINES[job.get("engine", "")]
     return {"source": job["source"], "target": job["target"], "lake": job["folder"], "tables": tables, "engine": engine}
@@ -130,5 +130,14 @@ def _become(command: list[str]) -> NoReturn:
 
 if __name__ == "__main__":
     job = json.loads(sys.argv[1])
-    works = {"start": start, "extract": extract, "window": extract, "load": load, "daily": daily, "plan": plan}
+    works = {
+        "start": start,
+        "extract": extract,
+        "window": extract,
+        "load": load,
+        "across": load,
+        "daily": daily,
+        "append": daily,
+        "plan": plan,
+    }
     print(json.dumps(works[job["work"]](job)))

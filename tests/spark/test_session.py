@@ -17,6 +17,7 @@ import pyarrow as pa
 import pytest
 
 from tidegate.errors import ConfigError, SparkUnavailable
+from tidegate.spark.java import find_java
 from tidegate.spark.session import close_session, is_connect, open_session
 from tidegate.spark.startup.daemon import worth_importing
 
@@ -148,6 +149,21 @@ except TidegateError as problem:
     assert done.stdout == ""
     assert done.stderr.startswith("Spark needs Java 17 or 21, which this machine does not have (no Java was found).\n")
     assert len(done.stderr.splitlines()) == 3
+
+
+def test_jvm_that_does_not_start_has_a_way_out():
+    """Spark's launcher is a script of bash. Without it the error names what to look at, and the engine without Java."""
+    script = """
+try:
+    open_session()
+except TidegateError as problem:
+    sys.exit(str(problem))
+"""
+    done = run(script, PATH="/nowhere", JAVA_HOME=str(find_java()))
+
+    lines = done.stderr.strip().splitlines()[-3:]
+    assert "JAVA_GATEWAY_EXITED" in lines[0]
+    assert (lines[1], "`engine: process`" in lines[2]) == ("Nothing was read or written.", True)
 
 
 @pytest.mark.slow

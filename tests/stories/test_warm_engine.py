@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable, Iterator
 from contextlib import closing, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import psycopg
+import pyarrow as pa
 import pytest
 import yaml
 
@@ -80,6 +82,36 @@ def test_commands_find_the_engine(story: Story, tmp_path: Path, warm: dict[str, 
     assert "token" not in json.dumps(found)
     assert oct(Path(found["folder"], "engine.json").stat().st_mode) == oct(0o100600)
     assert "ready" in engine("logs", **warm)["lines"][-1]
+
+
+def test_workers_have_imported_what_moves_rows(warm: dict[str, str]):
+    """A worker is a fork, and serves one task: what it had to import, every task would wait for."""
+    [found] = engine("status", **warm)["engines"]
+    address = EngineFolder(Path(found["folder"])).address()
+    assert address is not None
+
+    def imported(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        before = set(sys.modules)
+        pa.array([0])
+        names = sorted(sys.modules)
+        yield pa.record_batch({"module": names, "is_late": [name not in before for name in names]})
+
+    session = connect(address)
+    try:
+        rows = session.range(0, 1, 1, 1).mapInArrow(imported, "module string, is_late boolean").collect()
+    finally:
+        disconnect(session)
+    assert {row.module for row in rows if not row.is_late} >= {
+        "psycopg",
+        "pymysql",
+        "pyarrow.dataset",
+        "tidegate.checks.content",
+        "tidegate.databases.postgresql.session",
+        "tidegate.loads.merge",
+        "tidegate.runs.extract_split",
+        "tidegate.runs.load_split",
+    }
+    assert [row.module for row in rows if row.is_late] == []
 
 
 def test_token_is_in_no_command_line(warm: dict[str, str]):

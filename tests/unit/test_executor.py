@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import socket
 import threading
 from collections.abc import Sequence
+from contextlib import closing
 from typing import Any, cast
 
 import pytest
@@ -12,6 +14,7 @@ import pytest
 from kit.one_process import OneProcess
 from tidegate.errors import ConfigError, LakeError, SparkUnavailable, Transient
 from tidegate.interfaces.worker import Worker, retried
+from tidegate.spark.counters import CounterAddress, Counters
 from tidegate.spark.engine import engine_of
 from tidegate.spark.executor import (
     ROWS_OF_A_JOB,
@@ -101,6 +104,50 @@ def test_every_split_has_one_outcome(executor: Executor):
     told = str(found[3].error)
     assert told.startswith("Unexpected ZeroDivisionError: a mistake (")
     assert ", line " in told
+
+
+class Long:
+    """A split that says how far it came, and ends when it is allowed to."""
+
+    may_end = threading.Event()
+
+    def run(self, worker: Worker) -> int:
+        worker.progress.add(70)
+        assert self.may_end.wait(timeout=20)
+        worker.progress.add(30)
+        return 1
+
+
+@pytest.mark.parametrize("executor", [LocalExecutor(), spark()], ids=["threads", "spark"])
+def test_rows_of_a_running_task_are_counted(executor: Executor, monkeypatch: pytest.MonkeyPatch):
+    """A large load is one task: its rows are told before it ends, and not twice when it ended."""
+    monkeypatch.setattr(Long, "may_end", threading.Event())
+    told: list[int] = []
+
+    def progressed(rows: int) -> None:
+        told.append(rows)
+        if rows == 70:
+            Long.may_end.set()
+
+    executor.run([Long()], lambda outcome: None, progressed)
+
+    assert (70 in told, told[-1]) == (True, 100)
+
+
+def test_counts_of_strangers_are_not_believed():
+    """Whoever sends to the port needs the token. A count that comes late is not added to what ended."""
+    with closing(Counters(are_sent=True)) as counters:
+        address = counters.address
+        assert address is not None
+        address.progress("1").add(50)
+        CounterAddress(address.port, "guessed").progress("2").add(1_000)
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
+            for told in (b"{", b"[]", b'["x", "3", 0, 7]', b"\xff"):
+                stranger.sendto(told, ("127.0.0.1", address.port))
+        assert (counters.rows(), address.token in repr(address)) == (50, False)
+        counters.end("1", 60)
+        address.progress("1").add(55)
+        assert counters.rows() == 60
 
 
 def test_error_names_a_line_of_the_package(monkeypatch: pytest.MonkeyPatch):

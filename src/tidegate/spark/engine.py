@@ -92,7 +92,8 @@ class SparkEngine(Engine):
     def executor(self) -> Executor:
         opened = self._start().result()
         self.name, self.notice = opened.name, opened.notice
-        return SparkExecutor(opened.for_tasks or opened.session, opened.name, opened.cores)
+        session = opened.for_tasks or opened.session
+        return SparkExecutor(session, opened.name, opened.cores, is_warm=opened.name == WARM)
 
     def session(self) -> SparkSession:
         opened = self._start().result()

@@ -11,11 +11,13 @@ import pickle
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from tidegate.buckets.exchange import Exchange, completed
 from tidegate.errors import TidegateError
 from tidegate.interfaces.worker import Progress, SessionCache, Worker
+from tidegate.spark.counters import CounterAddress, Counters
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,14 +35,28 @@ class ExchangeOnSpark:
 
     session: SparkSession
     exchange: Exchange
+    name: str
+    """Tells its counts from those of other splits."""
+    counters: Counters
 
     def run(self, worker: Worker) -> Any:
-        return completed(self.exchange, lambda exchange: _run(self.session, exchange, worker.progress))
+        rounds = count()
+        return completed(self.exchange, lambda exchange: self._run(exchange, f"{self.name}.{next(rounds)}", worker))
+
+    def _run(self, exchange: Exchange, group: str, worker: Worker) -> Any:
+        rows = 0
+        try:
+            result, rows = _run(self.session, exchange, group, self.counters.address)
+        finally:
+            self.counters.end(group, rows)
+        worker.progress.add(rows)
+        return result
 
 
-def _run(session: SparkSession, exchange: Exchange, progress: Progress) -> Any:
-    count = len(exchange.readers)
-    blocks = session.range(0, count, 1, count).mapInArrow(_reading(exchange), _BLOCKS)
+def _run(session: SparkSession, exchange: Exchange, group: str, address: CounterAddress | None) -> tuple[Any, int]:
+    """Return the result, and how many rows were read."""
+    readers = len(exchange.readers)
+    blocks = session.range(0, readers, 1, readers).mapInArrow(_reading(exchange, group, address), _BLOCKS)
     shuffled = blocks.repartitionById(exchange.buckets, blocks["bucket"])
     found: dict[int, list[Any]] = {}
     for row in shuffled.mapInArrow(_comparing(exchange), "channel int, reader int, result binary").collect():
@@ -48,11 +64,14 @@ def _run(session: SparkSession, exchange: Exchange, progress: Progress) -> Any:
     for _, problem in found.get(_ERROR, []):
         raise problem
     notes = dict(found.get(_NOTE, []))
-    progress.add(sum(rows for rows, _ in notes.values()))
-    return exchange.combine([notes[reader][1] for reader in range(count)], [result for _, result in found.get(0, [])])
+    compared = [result for _, result in found.get(0, [])]
+    result = exchange.combine([notes[reader][1] for reader in range(readers)], compared)
+    return result, sum(rows for rows, _ in notes.values())
 
 
-def _reading(exchange: Exchange) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def _reading(
+    exchange: Exchange, group: str, address: CounterAddress | None
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext
 
@@ -60,7 +79,7 @@ def _reading(exchange: Exchange) -> Callable[[Iterable[pa.RecordBatch]], Iterato
         attempt = f"{context.taskAttemptId()}" if context is not None else f"p{os.getpid()}"
         for number in [number for batch in batches for number in batch.column(0).to_pylist()]:
             with closing(SessionCache()) as sessions:
-                worker = Worker(attempt, Progress(), sessions)
+                worker = Worker(attempt, address.progress(group, number) if address else Progress(), sessions)
                 try:
                     note = yield from _sent(exchange, number, worker)
                 except TidegateError as problem:

@@ -29,6 +29,7 @@ import tidegate
 from tidegate.buckets.exchange import Exchange
 from tidegate.errors import SparkUnavailable, TidegateError
 from tidegate.interfaces.worker import Progress, SessionCache, Split, Worker, retried
+from tidegate.spark.counters import CounterAddress, Counters
 from tidegate.spark.exchange import ExchangeOnSpark
 
 if TYPE_CHECKING:
@@ -75,39 +76,45 @@ class Executor(ABC):
         rows moved so far. Never more than `at_once` splits run at a time, however large the cluster is. `rows` is about
         how many rows each split moves, where that is known."""
         outcomes: queue.SimpleQueue[SplitOutcome] = queue.SimpleQueue()
-        progress = Progress()
+        counters = Counters(are_sent=self.has_tasks_here())
         shares = _Shares(splits, self.width(len(splits), at_once), rows)
         threads = [
-            threading.Thread(target=self._take, args=(shares, outcomes, progress), daemon=True, name=f"tidegate {name}")
+            threading.Thread(target=self._take, args=(shares, outcomes, counters), daemon=True, name=f"tidegate {name}")
             for name in range(shares.width)
         ]
         # Daemons: a process that is interrupted ends, and what they had open is rolled back.
         for thread in threads:
             thread.start()
-        for _ in splits:
-            while (outcome := _next(outcomes)) is None:
-                progressed(progress.rows)
-            progressed(progress.rows)
-            finished(outcome)
+        with closing(counters):
+            for _ in splits:
+                while (outcome := _next(outcomes)) is None:
+                    progressed(counters.rows())
+                progressed(counters.rows())
+                finished(outcome)
 
-    def _take(self, shares: _Shares, outcomes: queue.SimpleQueue[SplitOutcome], progress: Progress) -> None:
+    def _take(self, shares: _Shares, outcomes: queue.SimpleQueue[SplitOutcome], counters: Counters) -> None:
         """Run one share after the other until none is left."""
         while share := shares.next():
             left = {number for number, _ in share}
             try:
-                for outcome in self._run(share, progress):
+                for outcome in self._run(share, counters):
                     left.discard(outcome.number)
                     outcomes.put(outcome)
             except BaseException as problem:
                 for number in sorted(left):
+                    counters.end(f"{number}", 0)
                     outcomes.put(SplitOutcome(number, error=_lost(problem)))
+
+    def has_tasks_here(self) -> bool:
+        """Return whether its tasks are other processes of this machine."""
+        return False
 
     @abstractmethod
     def width(self, splits: int, at_once: int) -> int:
         """Return how many shares run at the same time."""
 
     @abstractmethod
-    def _run(self, share: Sequence[Numbered], progress: Progress) -> Iterable[SplitOutcome]: ...
+    def _run(self, share: Sequence[Numbered], counters: Counters) -> Iterable[SplitOutcome]: ...
 
 
 Numbered = tuple[int, Split]
@@ -121,36 +128,41 @@ class LocalExecutor(Executor):
     def width(self, splits: int, at_once: int) -> int:
         return min(splits, at_once, os.cpu_count() or 1)
 
-    def _run(self, share: Sequence[Numbered], progress: Progress) -> Iterator[SplitOutcome]:
+    def _run(self, share: Sequence[Numbered], counters: Counters) -> Iterator[SplitOutcome]:
         with closing(SessionCache()) as sessions:
             for number, split in share:
-                yield outcome_of(number, split, Worker(f"p{os.getpid()}", Progress(progress), sessions))
+                yield outcome_of(number, split, Worker(f"p{os.getpid()}", Progress(counters.ended), sessions))
 
 
 class SparkExecutor(Executor):
     """Tasks of a Spark session, classic or Connect."""
 
-    def __init__(self, session: SparkSession, name: str, cores: int | None = None) -> None:
-        self.session, self.name, self._cores = session, name, cores
+    def __init__(self, session: SparkSession, name: str, cores: int | None = None, *, is_warm: bool = False) -> None:
+        self.session, self.name, self._cores, self._is_warm = session, name, cores, is_warm
+
+    def has_tasks_here(self) -> bool:
+        from tidegate.spark.session import is_local
+
+        return self._is_warm or is_local(self.session)
 
     def width(self, splits: int, at_once: int) -> int:
         from tidegate.spark.session import cores_of
 
         return min(splits, at_once, self._cores or cores_of(self.session) or at_once)
 
-    def _run(self, share: Sequence[Numbered], progress: Progress) -> Iterator[SplitOutcome]:
+    def _run(self, share: Sequence[Numbered], counters: Counters) -> Iterator[SplitOutcome]:
         in_one_task = [(number, split) for number, split in share if not _has_buckets(split)]
         if in_one_task:
-            task = self.session.range(0, 1, 1, 1).mapInArrow(_task(in_one_task), "outcome binary")
+            task = self.session.range(0, 1, 1, 1).mapInArrow(_task(in_one_task, counters.address), "outcome binary")
             for row in task.collect():
                 outcome: SplitOutcome = pickle.loads(row["outcome"])
-                progress.add(outcome.rows)
+                counters.end(f"{outcome.number}", outcome.rows)
                 yield outcome
         for number, split in share:
             if isinstance(split, Exchange) and _has_buckets(split):
                 with closing(SessionCache()) as sessions:
-                    waiting = Worker(f"p{os.getpid()}", Progress(progress), sessions)
-                    yield outcome_of(number, ExchangeOnSpark(self.session, split), waiting)
+                    waiting = Worker(f"p{os.getpid()}", Progress(), sessions)
+                    yield outcome_of(number, ExchangeOnSpark(self.session, split, f"{number}", counters), waiting)
 
 
 def _has_buckets(split: Split) -> bool:
@@ -186,7 +198,9 @@ def _next(outcomes: queue.SimpleQueue[SplitOutcome]) -> SplitOutcome | None:
         return None
 
 
-def _task(share: Sequence[Numbered]) -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]:
+def _task(
+    share: Sequence[Numbered], address: CounterAddress | None
+) -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]:
     def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
         from pyspark import TaskContext
@@ -197,7 +211,8 @@ def _task(share: Sequence[Numbered]) -> Callable[[Iterable[pa.RecordBatch]], Ite
         attempt = f"{context.taskAttemptId()}" if context is not None else f"p{os.getpid()}"
         with closing(SessionCache()) as sessions:
             for number, split in share:
-                outcome = outcome_of(number, split, Worker(attempt, Progress(), sessions))
+                progress = address.progress(f"{number}") if address else Progress()
+                outcome = outcome_of(number, split, Worker(attempt, progress, sessions))
                 yield pa.RecordBatch.from_pydict({"outcome": [pickle.dumps(outcome)]})
 
     return work

@@ -28,6 +28,11 @@ _DEFAULT_MASTER = "local[*,3]"  # every core; a task may fail twice, as on a clu
 _LOCAL = re.compile(r"local(\[(?P<cores>\d+|\*)(,\s*\d+)?\])?")
 _CONNECT_PORT = 15002
 _CONNECT_SECONDS = 10
+_ELSEWHERE = "Correct `spark:` in the configuration, or leave it out to run on this machine alone."
+_NO_JVM = (
+    "Look whether `java -version` answers, and whether `bash` is on the PATH, which Spark's launcher needs. Or write"
+    " `engine: process`: threads of the process then move the rows, without Java."
+)
 
 # The sessions that this process opened here, and may therefore stop. Spark's own state is one per process, too.
 _OPENED: WeakSet[SparkSession] = WeakSet()
@@ -56,7 +61,7 @@ def open_session(
         raise SparkUnavailable(
             f"Spark did not start on {remote or master or _DEFAULT_MASTER}: {_reason(problem)}",
             "Nothing was read or written.",
-            "Correct `spark:` in the configuration, or leave it out to run on this machine alone.",
+            _NO_JVM if "JAVA_GATEWAY_EXITED" in str(problem) else _ELSEWHERE,
         ) from problem
 
 
@@ -93,6 +98,11 @@ def close_session(session: SparkSession) -> None:
 def is_connect(session: SparkSession) -> bool:
     """True when the session speaks Spark Connect: there is no context, no RDD and no JVM to ask."""
     return type(session).__module__.startswith("pyspark.sql.connect")
+
+
+def is_local(session: SparkSession) -> bool:
+    """Return whether the tasks of a session run on this machine, as far as the session can tell."""
+    return not is_connect(session) and (session.conf.get("spark.master", "") or "").startswith("local")
 
 
 def cores_of(session: SparkSession) -> int | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from tidegate.changes.content_hash.inspect import inspect_table, request_of_source, request_of_target
-from tidegate.changes.content_hash.plan import plan
+from tidegate.changes.content_hash.plan import extracted_content, plan
 from tidegate.changes.content_hash.read import ContentReader, ReadContent, state_with
 from tidegate.changes.content_hash.status import status
 from tidegate.errors import ConfigError, Unsupported
@@ -143,6 +143,7 @@ class ContentChange(Change):
         return ReadContent(
             ContentReader(source, wanted, self.naming_keys),
             ContentReader(target, request) if request is not None and WHOLE_TABLE in state.target else None,
+            extracted_content(state),
         )
 
     def with_reading(self, state: TableState, result: tuple[Receipt, Receipt | None]) -> TableState:

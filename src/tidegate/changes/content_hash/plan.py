@@ -165,6 +165,15 @@ class _Planner:
         )
 
 
+def extracted_content(state: TableState) -> str | None:
+    """Return what the source's rows added up to when they were extracted. None where planning has to know the target
+    whatever the source has: no entry can be loaded, or no ledger tells what the target held."""
+    entry, loaded = state.lake.get(WHOLE), state.ledger.get(WHOLE)
+    if entry is None or entry.broken or loaded is None or not loaded.is_active:
+        return None
+    return _content(entry)
+
+
 def _content(entry: LakeEntry) -> str | None:
     """Return what the source's rows added up to when they were extracted."""
     return entry.token.fingerprint if entry.token is not None else None

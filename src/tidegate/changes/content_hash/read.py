@@ -1,4 +1,8 @@
-"""Read the content of a large table inside of tasks: source and target, each by a task of its own."""
+"""Read the content of a large table inside of tasks: source and target, each by a task of its own.
+
+Where a change of the source is enough to know what follows, the source is read first, and the target only if nothing
+changed: a load reads the target itself.
+"""
 
 from __future__ import annotations
 
@@ -40,22 +44,35 @@ class ContentReader:
 
 @dataclass(frozen=True)
 class ReadContent(Exchange):
-    """Reads the receipts of both sides at the same time. Either side may be left out."""
+    """Reads the receipts of both sides at the same time, or of the source first. The target may be left out."""
 
     source: ContentReader
     target: ContentReader | None
+    extracted: str | None = None
+    """What the source's rows added up to when they were extracted. None: both sides are read, whatever comes."""
+    found: Receipt | None = None
+    """What the source has, once it was read before the target."""
     buckets: int = 2
     """More than one: then every reader is a task."""
 
     @property
     def readers(self) -> list[ContentReader]:
-        return [reader for reader in (self.source, self.target) if reader is not None]
+        sides = (self.source, self.target if self.extracted is None else None)
+        chosen = sides if self.found is None else (self.target,)
+        return [reader for reader in chosen if reader is not None]
 
     def compare(self, rows: Channels) -> None:
         """Do nothing: the notes of the readers are all there is."""
 
     def combine(self, notes: Sequence[Any], compared: Sequence[Any]) -> tuple[Receipt, Receipt | None]:
-        return notes[0], notes[1] if len(notes) > 1 else None
+        source, target, *_ = (*notes, None) if self.found is None else (self.found, *notes)
+        return source, target
+
+    def more(self, result: tuple[Receipt, Receipt | None]) -> ReadContent | None:
+        """Read the target as well, if the source has what was extracted."""
+        source, target = result
+        is_open = target is None and self.target is not None
+        return replace(self, found=source) if is_open and source.as_text() == self.extracted else None
 
 
 def state_with(state: TableState, source: Receipt, target: Receipt | None) -> TableState:

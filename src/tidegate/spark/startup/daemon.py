@@ -32,6 +32,10 @@ _MOVE_ROWS = (
     "tidegate.history.",
     "tidegate.loads.",
     "tidegate.lakes.",
+    "tidegate.changes.",
+    "tidegate.checks.",
+    "tidegate.buckets.",
+    "pyarrow.dataset",
 )
 
 
@@ -45,6 +49,7 @@ def import_for_workers() -> None:
     for name in (*_ALWAYS, *filter(None, os.environ.get(MODULES, "").split(","))):
         with contextlib.suppress(ImportError, OSError):  # the worker that needs it says so
             importlib.import_module(name)
+    importlib.import_module("pyarrow").array([0])  # imports numpy.ma and dateutil, which takes longer than a small task
 
 
 def without_archives() -> None:

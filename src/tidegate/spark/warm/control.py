@@ -22,6 +22,8 @@ _START_SECONDS = 90.0
 _STOP_SECONDS = 15.0
 _IN_USE_SECONDS = 2.0
 _PAUSE_SECONDS = 0.05
+FAILED = " failed: "
+"""Precedes the reason in the log of an engine that did not start."""
 _OF_OUR_SPARK = ("SPARK_CONNECT", "SPARK_REMOTE", "SPARK_LOCAL_REMOTE", "SPARK_API_MODE", "PYSPARK_GATEWAY")
 
 
@@ -125,7 +127,7 @@ def _started(folder: EngineFolder, options: Mapping[str, str], idle: int) -> Add
             process.kill()
             process.wait()
         raise SparkUnavailable(
-            f"The warm engine did not start: {_last_line(folder)}.",
+            f"The warm engine did not start: {_reason(folder)}.",
             "Nothing was read or written.",
             f"`tidegate engine logs` shows more, from {folder.log}.",
         )
@@ -141,9 +143,11 @@ def _environment() -> dict[str, str]:
     return {**kept, "PYTHONPATH": absolute}
 
 
-def _last_line(folder: EngineFolder) -> str:
+def _reason(folder: EngineFolder) -> str:
+    """Return what the supervisor gave as the reason, or else the last line that anybody printed."""
     lines = log_lines(folder)
-    return lines[-1].rstrip(".") if lines else "its log is empty"
+    given = [line.partition(FAILED)[2] for line in lines if FAILED in line]
+    return (given or lines or ["its log is empty"])[-1].rstrip(".")
 
 
 def log_lines(folder: EngineFolder) -> list[str]:

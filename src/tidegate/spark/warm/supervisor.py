@@ -58,6 +58,7 @@ def supervise(folder: EngineFolder, options: Mapping[str, str], idle: int) -> No
     try:
         from tidegate.spark.session import close_session, open_session
 
+        _import_what_moves_rows()
         token, port = secrets.token_urlsafe(32), _free_port()
         os.environ[TOKEN] = token
         settings = {**options, **_SERVER, "spark.connect.grpc.binding.port": str(port)}
@@ -81,6 +82,7 @@ def supervise(folder: EngineFolder, options: Mapping[str, str], idle: int) -> No
 
 def _import_what_moves_rows() -> None:
     """Import what any run may need. Workers are forks of a process that imports the same, so no task waits for it."""
+    importlib.import_module("pyarrow.dataset")
     for part in _PARTS:
         package = importlib.import_module(f"tidegate.{part}")
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
