@@ -8,6 +8,7 @@ import socket
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -117,6 +118,20 @@ def test_other_owner_is_not_trusted(folder: EngineFolder, monkeypatch: pytest.Mo
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
     with pytest.raises(NotPrivate, match="belongs to another user"):
         folder.address()
+
+
+def test_folder_that_cannot_be_entered_is_not_trusted(folder: EngineFolder, monkeypatch: pytest.MonkeyPatch):
+    """Somebody named the folder of another user, who closed it. It is said, without a stack trace."""
+
+    def closed(path: Path, **options: object) -> NoReturn:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    for name in ("lstat", "iterdir", "mkdir"):
+        monkeypatch.setattr(Path, name, closed)
+    with pytest.raises(SparkUnavailable, match="cannot be entered by this user"):
+        start({}, 60)
+    [found] = engines({})
+    assert (found.address, "Permission denied" in found.problem) == (None, True)
 
 
 def test_port_of_another_user_is_not_trusted(folder: EngineFolder, monkeypatch: pytest.MonkeyPatch):

@@ -70,7 +70,7 @@ class Output:
     def report(self, report: RunReport) -> None:
         for finding in report.findings:
             self.line(
-                f"{finding.severity}: {place_of(finding.table, finding.value)}: {finding.what}",
+                f"{finding.severity}: {_about(finding)}{finding.what}",
                 fg="red" if finding.severity == "error" else "yellow",
             )
         for key, problem in report.failures:
@@ -253,6 +253,12 @@ def _shared_notes(plan: Plan) -> dict[Notice, list[str]]:
             if isinstance(step, Notice) and step.value is None:
                 found.setdefault(step, []).append(table.table)
     return {notice: tables for notice, tables in found.items() if len(tables) >= MOST_NAMED}
+
+
+def _about(finding: Finding) -> str:
+    """Return what a finding is about; nothing where it is about the whole run."""
+    place = place_of(finding.table, finding.value)
+    return f"{place}: " if place else ""
 
 
 def _first_few(texts: Sequence[str]) -> str:

@@ -46,7 +46,12 @@ class Found:
 def engines(options: Mapping[str, str]) -> Iterator[Found]:
     """Yield the engines of this user that run, and those that cannot be trusted."""
     own = engine_folder(options)
-    for folder in all_engine_folders():
+    try:
+        folders = list(all_engine_folders())
+    except NotPrivate as problem:
+        yield Found(own, None, str(problem), fits=True)
+        return
+    for folder in folders:
         try:
             address = folder.address()
         except NotPrivate as problem:

@@ -120,10 +120,15 @@ def engine_folder(options: Mapping[str, str]) -> EngineFolder:
 
 
 def all_engine_folders() -> Iterator[EngineFolder]:
-    """Yield the folders of all engines of this user, also those of other installations."""
+    """Yield the folders of all engines of this user, also those of other installations. Raises NotPrivate."""
     root = _root()
-    if root.is_dir():
-        yield from (EngineFolder(path) for path in sorted(root.iterdir()) if path.is_dir())
+    try:
+        folders = sorted(path for path in root.iterdir() if path.is_dir())
+    except FileNotFoundError:
+        return
+    except OSError as problem:
+        raise NotPrivate(f"{root} cannot be opened: {problem.strerror}") from None
+    yield from map(EngineFolder, folders)
 
 
 def identity(options: Mapping[str, str]) -> str:

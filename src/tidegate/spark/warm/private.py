@@ -19,13 +19,19 @@ class NotPrivate(Exception):
 
 def make_folder(folder: Path) -> None:
     """Create a private folder, and its parents. Raises NotPrivate when there is one that is not private."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except PermissionError:
+        raise NotPrivate(f"{folder} cannot be entered by this user") from None
     require_private_folder(folder)
 
 
 def require_private_folder(folder: Path) -> None:
     """Raise NotPrivate unless the folder is a real one, of this user, and closed to everybody else."""
-    found = folder.lstat()
+    try:
+        found = folder.lstat()
+    except PermissionError:
+        raise NotPrivate(f"{folder} cannot be entered by this user") from None
     if not stat.S_ISDIR(found.st_mode):
         raise NotPrivate(f"{folder} is not a folder")
     _require_own(folder, found)
