@@ -18,7 +18,7 @@ from tidegate.model.explain import explain, place_of, value_of, verb_of
 from tidegate.model.health import Snapshot
 from tidegate.model.names import pluralize
 from tidegate.model.plan import Labels, Notice, Plan
-from tidegate.model.report import RULE, RunReport, engine_in_words
+from tidegate.model.report import RULE, Finding, RunReport, engine_in_words
 from tidegate.model.status import TableStatus
 from tidegate.model.windows import is_whole
 
