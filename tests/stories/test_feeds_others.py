@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator
 from contextlib import ExitStack
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -218,6 +219,30 @@ def test_missing_rows_are_loaded_by_the_rotating_check(new: Any, feed: str):
         for _ in range(4):
             synced.run()
         copied.assert_equal(ALL)
+
+
+def test_row_that_comes_again_within_a_second_is_a_version(new: Any):
+    """Commit times of MariaDB have whole seconds. A row that is deleted and comes again in the same second has two
+    versions, and the second one begins after the end of the first."""
+    copied, synced = new("binary log, images", load="scd2")
+    synced.run()
+    with opened(copied.source) as witness:
+        witness.do("SET timestamp = unix_timestamp() + 3600")
+        witness.do("SET timestamp = @@timestamp")
+        for statement in (
+            "INSERT INTO items VALUES (700, 'first', 1, NULL)",
+            "DELETE FROM items WHERE id = 700",
+            "INSERT INTO items VALUES (700, 'second', 1, NULL)",
+            "UPDATE items SET name = 'third' WHERE id = 700",
+        ):
+            witness.do(statement)
+            synced.run()
+    versions = "SELECT name, extract(epoch from start_date - min(start_date) OVER ()), end_date IS NULL FROM items"
+    assert copied.rows("target", f"{versions} WHERE id = 700") == {
+        ("first", 0, False): 1,
+        ("second", Decimal("0.000002"), False): 1,
+        ("third", Decimal("0.000003"), True): 1,
+    }
 
 
 def past_the_triggers(copied: Copied, statement: str) -> None:

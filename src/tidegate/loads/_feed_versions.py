@@ -257,6 +257,14 @@ class _Writes:
         condition = task.current if rows is None else both(rows, task.current)
         return replace(task.request, columns=(*task.key_columns, task.start), rows=condition)
 
+    def versions_that_matter(self, rows: Sql | None, since: Literal) -> ReadRequest:
+        """Return the request of key, start and end of current versions, and of those that ended at a time or later: a
+        key that was deleted and comes again within the unit of commit times must not start before its end."""
+        task = self.task
+        recent = sql("({current} OR {end} >= {since})", current=task.current, end=Name.of(task.end.name), since=since)
+        condition = recent if rows is None else both(rows, recent)
+        return replace(task.request, columns=(*task.key_columns, task.start, task.end), rows=condition)
+
 
 # A window that holds the whole table, or rows that were read again
 
@@ -343,7 +351,7 @@ def _replay(writes: _Writes, incoming: Incoming) -> None:
     """Make a version of every change, and close the versions before."""
     assert incoming.keys is not None, "a window of a change feed comes with its changes"
     task, changes = writes.task, incoming.keys
-    truncates, count = _looked_at(task, changes)
+    truncates, count, first = _looked_at(task, changes)
     rows = None
     if not truncates:
         stage = writes.staged_keys(batch.select(list(task.keys)) for batch in changes())
@@ -352,24 +360,26 @@ def _replay(writes: _Writes, incoming: Incoming) -> None:
     with Spill(in_memory=buckets == 1) as spill:
         for bucket, block in in_buckets(_hashed(task, changes), buckets):
             spill.add(bucket, _NEW, block)
-        for bucket, block in in_buckets(_hashed_starts(writes, rows), buckets):
+        for bucket, block in in_buckets(_hashed_versions(writes, rows, first), buckets):
             spill.add(bucket, _OLD, block)
         for bucket in spill.buckets():
             _replay_bucket(writes, list(spill.blocks(_NEW, bucket)), list(spill.blocks(_OLD, bucket)), truncates)
 
 
-def _looked_at(task: FeedVersionTask, changes: Batches) -> tuple[list[tuple[int, int]], int]:
-    """Return number and time of each truncate, and how many changes there are."""
+def _looked_at(task: FeedVersionTask, changes: Batches) -> tuple[list[tuple[int, int]], int, str]:
+    """Return number and time of each truncate, how many changes there are, and the earliest time of a commit."""
     import numpy as np
+    import pyarrow.compute as pc
 
     truncates: list[tuple[int, int]] = []
-    count = 0
+    count, firsts = 0, []
     for batch in changes():
+        firsts += [pc.min(batch.column(TIME)).as_py()] if batch.num_rows else []
         operations = np.asarray(batch.column(OPERATION))
         for position in np.flatnonzero(operations == TRUNCATE).tolist():
             truncates.append((count + position, batch.column(TIME)[position].value))
         count += batch.num_rows
-    return truncates, count
+    return truncates, count, min(firsts).replace(tzinfo=None).isoformat(" ", "microseconds") if firsts else ""
 
 
 def _hashed(task: FeedVersionTask, changes: Batches) -> Iterator[tuple[pa.Table, Words]]:
@@ -388,12 +398,14 @@ def _hashed(task: FeedVersionTask, changes: Batches) -> Iterator[tuple[pa.Table,
         yield _with_hashes(table, hashes).filter(pa.array(mask)), hashes[mask]
 
 
-def _hashed_starts(writes: _Writes, rows: Sql | None) -> Iterator[tuple[pa.Table, Words]]:
+def _hashed_versions(writes: _Writes, rows: Sql | None, first: str) -> Iterator[tuple[pa.Table, Words]]:
     import pyarrow as pa
 
     from tidegate.hashing.rows import hash_rows
 
-    for batch in writes.session.read(writes.current_starts(rows)):
+    if not first:
+        return
+    for batch in writes.session.read(writes.versions_that_matter(rows, Literal(first, writes.task.start.type))):
         hashes = hash_rows(batch.select(list(writes.task.keys)))
         yield _with_hashes(pa.Table.from_batches([batch]), hashes), hashes
 
@@ -428,7 +440,7 @@ def _replay_bucket(
     import pyarrow.compute as pc
 
     task = writes.task
-    old = pa.Table.from_batches(current) if current else None
+    old, ended = _divided(task, current)
     starts = [] if old is None else old[task.start.name].cast(pa.timestamp("us")).cast(pa.int64()).to_pylist()
     known = {} if old is None else {key: number for number, key in enumerate(_keys(old))}
     decided = _Decided([], [], [], [])
@@ -447,8 +459,9 @@ def _replay_bucket(
                 following += 1
             place = known.get(keys[position])
             begin = None if place is None else starts[place]
+            last = max(filter(None, (begin, ended.get(keys[position]))), default=None)
             events = [(int(numbers[at]), int(times[at]), int(operations[at]), at) for at in range(position, following)]
-            _decide(decided, events, truncates, place, begin, closes=task.closes)
+            _decide(decided, events, truncates, place, begin, last, closes=task.closes)
             if place is not None:
                 closed.add(place)
             position = following
@@ -471,6 +484,25 @@ def _replay_bucket(
         )
 
 
+def _divided(
+    task: FeedVersionTask, versions: Sequence[pa.RecordBatch]
+) -> tuple[pa.Table | None, dict[tuple[int, int], int]]:
+    """Return the current ones of these versions, and the last end of each key among the others."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not versions:
+        return None, {}
+    table = pa.Table.from_batches(versions)
+    is_open = pc.is_null(table[task.end.name])
+    past = table.filter(pc.invert(is_open))
+    ends = past[task.end.name].cast(pa.timestamp("us")).cast(pa.int64()).to_pylist()
+    ended: dict[tuple[int, int], int] = {}
+    for key, end in zip(_keys(past), ends, strict=True):
+        ended[key] = max(end, ended.get(key, end))
+    return table.filter(is_open), ended
+
+
 def _keys(table: pa.Table) -> Iterator[tuple[int, int]]:
     return zip(*(table[name].to_pylist() for name in _KEY), strict=True)
 
@@ -481,12 +513,15 @@ def _decide(
     truncates: Sequence[tuple[int, int]],
     place: int | None,
     begin: int | None,
+    last: int | None,
     *,
     closes: bool,
 ) -> None:
-    """Add the versions of one key: number, time, operation and row of each change, in the order of the log."""
+    """Add the versions of one key: number, time, operation and row of each change, in the order of the log.
+
+    `last` is the latest time in the versions that the target has: none begins before."""
     ends = [(number, time, TRUNCATE, -1) for number, time in truncates]
-    last, open_version, is_open_in_target = begin, -1, place is not None
+    open_version, is_open_in_target = -1, place is not None
     for _, time, operation, row in sorted([*events, *ends]):
         moment = time if last is None or time > last else last + 1
         is_end = operation in (DELETE, TRUNCATE)
