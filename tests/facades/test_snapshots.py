@@ -23,7 +23,8 @@ import pytest
 from kit import sides
 from kit.project import database_on
 from tidegate import ChangeDetector, HybridSnapshotManager
-from tidegate.errors import ConfigError, LakeError, MissingObject, ProofFailed, ValueProblem
+from tidegate.api import snapshot_ddl
+from tidegate.errors import ConfigError, LakeError, MissingObject, ProofFailed, Unsupported, ValueProblem
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -154,6 +155,31 @@ def test_filters_do_not_see_each_other(any_desk: Desk):
     assert sorted(row["customer_filter"] for row in manager.list_snapshots()) == [
         "GREYSON", "GREYSON ", "greyson", "it's; DROP"
     ]  # fmt: skip
+
+
+def test_filters_lie_in_partitions(any_desk: Desk):
+    manager = any_desk.manager(partition_by_filter=True)
+    kind = sides.kind_of(any_desk.url)
+    for name in ("GREYSON", "greyson", "OTHER"):
+        for pieces in (6, 4, 8):
+            manager.save_snapshot(orders(pieces), name)
+    found = ChangeDetector(manager).detect(orders(10), "greyson")
+    assert found.rows == {"new": 2, "changed": 0, "unchanged": 8, "deleted": 0}
+    if kind == "postgresql":
+        held = any_desk.ask("SELECT DISTINCT tableoid::regclass::text FROM {table} WHERE customer_filter = 'GREYSON'")
+        assert len(held) == 1
+        parts = any_desk.ask("SELECT count(*) FROM pg_inherits WHERE inhparent = '{table}'::regclass")
+    else:
+        parts = any_desk.ask(
+            "SELECT count(*) FROM information_schema.partitions"
+            " WHERE table_name = 'ORDERS_UNIFIED_SNAPSHOT' AND table_schema = database() AND partition_method = 'KEY'"
+        )
+    assert parts == [(16,)]
+
+
+def test_partitions_by_filter_are_refused_where_there_are_none():
+    with pytest.raises(Unsupported, match="SQL Server has no partitions by the hash"):
+        snapshot_ddl("sqlserver", partition_by_filter=True)
 
 
 def test_table_keeps_the_current_and_one_previous_snapshot(desk: Desk):

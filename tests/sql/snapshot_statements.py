@@ -105,6 +105,12 @@ def procedures(session: Session) -> None:
             execute(session, migration.statements)
 
 
+def partitioned_table(session: Session) -> None:
+    chosen = settings(session).model_copy(update={"partition_by_filter": True})
+    execute(session, create_statements(session.database, TABLE, chosen))
+
+
+SNAPSHOT_PARTITIONS: dict[str, Statement] = {"snapshot_table_partitioned": Statement(partitioned_table)}
 SNAPSHOTS: dict[str, Statement] = {
     "snapshot_table": Statement(
         lambda session: execute(session, create_statements(session.database, TABLE, settings(session)))

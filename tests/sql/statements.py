@@ -304,6 +304,11 @@ def splits(session: Session, *columns: Column, rows: Sql | None = None, fixed: s
             raise AssertionError("there are no rows")
 
 
+def indexes_aside(session: Session) -> None:
+    for build in session.set_indexes_aside(ODD):
+        session.execute(build)
+
+
 def kept_notes(session: Session) -> None:
     notes.Notes(session).of("alert")
     notes.Notes(session).update("alert", {"it's late": {"since": "today"}, "gone": None})
@@ -425,6 +430,7 @@ SHARED: dict[str, Statement] = {
         answers=BOUNDARIES,
     ),
     "notes": Statement(kept_notes),
+    "indexes_aside": Statement(indexes_aside, answers={"index": [("sales", "by name", "CREATE INDEX x ON sales (a)")]}),
     "split_change_mark": Statement(mark, answers={"SELECT": [("a", 1)]}),
     # Values of a partition column
     "partition_values_by_index": Statement(lambda session: values(session, *own(session, COBID), indexed=True)),

@@ -19,7 +19,7 @@ from sql import native_statements, trigger_statements
 from sql.feed_statements import POSTGRESQL_FEEDS, SHARED_FEEDS
 from sql.recorders import RECORDERS
 from sql.redshift_statements import REDSHIFT
-from sql.snapshot_statements import SNAPSHOT_ARCHIVES, SNAPSHOT_PROCEDURES, SNAPSHOTS
+from sql.snapshot_statements import SNAPSHOT_ARCHIVES, SNAPSHOT_PARTITIONS, SNAPSHOT_PROCEDURES, SNAPSHOTS
 from sql.sqlserver_statements import SQLSERVER
 from sql.statements import MYSQL, POSTGRESQL, SHARED, Statement
 from tidegate.state import lock, records
@@ -28,8 +28,14 @@ GOLDEN = Path(__file__).parent / "golden"
 SOURCE = Path(__file__).parents[2] / "src" / "tidegate"
 UPDATE = os.environ.get("TIDEGATE_UPDATE_GOLDEN") == "1"
 OWN = {
-    "postgresql": {**POSTGRESQL, **SNAPSHOT_ARCHIVES, **POSTGRESQL_FEEDS, **trigger_statements.POSTGRESQL},
-    "mysql": {**MYSQL, **trigger_statements.MYSQL},
+    "postgresql": {
+        **POSTGRESQL,
+        **SNAPSHOT_ARCHIVES,
+        **SNAPSHOT_PARTITIONS,
+        **POSTGRESQL_FEEDS,
+        **trigger_statements.POSTGRESQL,
+    },
+    "mysql": {**SNAPSHOT_PARTITIONS, **MYSQL, **trigger_statements.MYSQL},
     "sqlserver": {**SQLSERVER, **SNAPSHOT_PROCEDURES, **trigger_statements.SQLSERVER},
     "redshift": REDSHIFT,
 }

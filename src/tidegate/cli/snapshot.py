@@ -286,9 +286,16 @@ def validate(archive_id: int | None, snapshots: Snapshots, output: Output) -> in
 @click.option("--table", metavar="TABLE", help="The snapshot table.")
 @click.option("--key", "keys", multiple=True, metavar="COLUMN", help="A column of the business key; repeat it.")
 @click.option("--attribute", "attributes", multiple=True, metavar="COLUMN", help="A further column; repeat it.")
+@click.option("--partitioned", is_flag=True, help="With partitions by the hash of the filter.")
 @command_options
 def ddl(
-    kind: str, of_archive: bool, table: str | None, keys: tuple[str, ...], attributes: tuple[str, ...], output: Output
+    kind: str,
+    of_archive: bool,
+    table: str | None,
+    keys: tuple[str, ...],
+    attributes: tuple[str, ...],
+    partitioned: bool,
+    output: Output,
 ) -> int:
     """Print the statements that create the snapshot table, or the archive. Connects to no server.
 
@@ -298,7 +305,12 @@ def ddl(
     from tidegate.plugins import database_class
 
     statements = snapshot_ddl(
-        kind, archive=of_archive, table=table, business_key=keys or None, attributes=attributes or None
+        kind,
+        archive=of_archive,
+        table=table,
+        business_key=keys or None,
+        attributes=attributes or None,
+        partition_by_filter=partitioned,
     )
     end = database_class(kind).statement_end
     output.facts({"statements": statements}, "\n".join(f"{statement}{end}" for statement in statements))

@@ -38,6 +38,9 @@ class SnapshotSettings(Settings):
     """Columns whose changes do not matter: the row hash leaves them out. The archive has them."""
     keep: Count = KEEP_COUNT
     """How many snapshots of a filter the snapshot table keeps: the current one and those before it."""
+    partition_by_filter: bool = False
+    """A snapshot table that is created gets partitions by the hash of the filter, on PostgreSQL and MySQL: statements
+    about one filter touch one partition. A table that exists stays as it is."""
     retention_days: Count = RETENTION_DAYS
     """How many days the archive keeps a snapshot."""
 

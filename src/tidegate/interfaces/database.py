@@ -204,6 +204,14 @@ class Database(ABC):
             "Leave out `distribution` and `sort_keys`.",
         )
 
+    def in_partitions(self, table: TableName, statements: Sequence[Sql], column: str, parts: int) -> list[Sql]:
+        """Return the DDL of a table, as `create_table` made it, in partitions by the hash of a column of its key."""
+        raise Unsupported(
+            f"{self.label} has no partitions by the hash of a column.",
+            "Nothing was written.",
+            "Leave out `partition_by_filter`, or create the table yourself on a partition scheme of its filter.",
+        )
+
     @abstractmethod
     def stage_name(self) -> TableName:
         """Return an unused name for a staging table that only one session sees."""

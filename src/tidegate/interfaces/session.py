@@ -179,6 +179,13 @@ class Session(ABC):
         Triggers of `without_triggers` do not fire. Needs a `deferral` of the keys, and `can_bypass_triggers`."""
         raise Unsupported(f"{self.database.label} cannot load several tables in one transaction.")
 
+    def set_indexes_aside(self, table: TableName) -> list[Sql]:
+        """Drop or disable the plain indexes of a table in the open transaction: those that no key and no constraint
+        needs. Return the statements that bring them back, to be run in the same transaction.
+
+        Nobody reads the table until it ends. Returns nothing where the login may not do this."""
+        return []
+
     # Rows
 
     @abstractmethod

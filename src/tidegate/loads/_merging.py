@@ -7,7 +7,7 @@ which keys are gone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -42,6 +42,9 @@ class MergeSettings(Settings):
     """`upsert` writes the rows that differ, `replace` the whole table; without a key it can only be replaced."""
     allow_deletes: bool = False
     """Whether `upsert` deletes what the source no longer has. `replace` always does."""
+    rebuild_indexes: bool = False
+    """With `merge_strategy: replace`: plain indexes are set aside while the rows are loaded, and built once afterwards.
+    Readers wait until the load is committed."""
 
 
 class MergeChangesSettings(Settings):
@@ -92,12 +95,19 @@ class MergeLoad(Load):
     """The column that marks rows which left the source; None where they are deleted."""
     events: int | None = None
     """For how many seconds the changes of a change feed are kept; None where they are not."""
+    rebuilds_indexes: bool = False
+    """Plain indexes are set aside while the whole table is replaced."""
 
     @classmethod
     def settings_for(cls, change: type[Change]) -> type[AnySettings]:
         if change.reads_feed:
             return MergeFeedSettings
         return MergeChangesSettings if change.brings_changes else MergeSettings
+
+    @classmethod
+    def target_capabilities(cls, settings: Any) -> Mapping[str, str]:
+        asks = getattr(settings, "rebuild_indexes", False)
+        return {"transactional_ddl": "`rebuild_indexes: true`"} if asks else {}
 
     @classmethod
     def requirements(
@@ -127,7 +137,10 @@ class MergeLoad(Load):
         merges = strategy == "upsert" or (referenced and bool(key))
         rewrites = table.target is not None and not referenced and may_change_places(table.target, key, copied)
         notices = _notices(settings, key, merges=merges, deletes=required.deletes)
-        return cls(key, merges, required.deletes, rewrites), replace(table, notices=(*table.notices, *notices))
+        rebuilds = settings.rebuild_indexes and not merges
+        return cls(key, merges, required.deletes, rewrites, rebuilds_indexes=rebuilds), replace(
+            table, notices=(*table.notices, *notices)
+        )
 
     @classmethod
     def _of_changes(
@@ -206,7 +219,7 @@ class MergeLoad(Load):
             return merge_whole_table(
                 session, incoming.task, incoming.ledger, incoming.batches, receipt_of, incoming.files
             )
-        [loaded] = replace_rows(session, [incoming], receipt_of)
+        [loaded] = replace_rows(session, [incoming], receipt_of, rebuilds_indexes=self.rebuilds_indexes)
         return loaded
 
 

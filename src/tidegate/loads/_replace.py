@@ -26,11 +26,17 @@ from tidegate.sql.contents import delete_rows
 
 
 def replace_rows(
-    session: Session, incoming: Sequence[Incoming], receipt_of: ReceiptOf, *, by_hash: bool = True
+    session: Session,
+    incoming: Sequence[Incoming],
+    receipt_of: ReceiptOf,
+    *,
+    by_hash: bool = True,
+    rebuilds_indexes: bool = False,
 ) -> list[Loaded]:
     """Replace the rows of all windows, or of none. Locks are taken in the order of `incoming`: sort it by window.
 
-    The rows of a window are those that match `task.request.rows`; all rows of the table where that is None."""
+    The rows of a window are those that match `task.request.rows`; all rows of the table where that is None. With
+    `rebuilds_indexes`, plain indexes are set aside before the rows come, and built once afterwards."""
     with ExitStack() as stages:
         writes = [
             stages.enter_context(
@@ -46,12 +52,16 @@ def replace_rows(
                 for task, each, write, kept in zip(fenced, incoming, writes, own, strict=True)
                 if not isinstance(task, Loaded)
             ]
+            tables = dict.fromkeys(task.request.table for task, *_ in replaced) if rebuilds_indexes else {}
+            indexes = [build for table in tables for build in session.set_indexes_aside(table)]
             deleted = 0
             for task, _, _, kept in replaced:
                 kept.save(task.request.rows)
                 deleted += session.execute(delete_rows(task.request.table, task.request.rows))
             for task, _, write, _ in replaced:
                 _require_all(task, write())
+            for build in indexes:
+                session.execute(build)
             for task, ledger, _, kept in replaced:
                 kept.put_back()
                 if by_hash:

@@ -6,6 +6,7 @@ grants and references stay. The table is read back before the commit, as a multi
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +20,11 @@ from tidegate.tables.found import Catalogs, FoundTable
 
 
 class ReplaceSettings(Settings):
-    """Replacing has no settings of its own."""
+    """How all rows of a table are replaced."""
+
+    rebuild_indexes: bool = False
+    """Plain indexes are set aside while the rows are loaded, and built once afterwards: faster for large tables with
+    several indexes. Readers wait until the load is committed."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +38,11 @@ class Replace(Load):
     keys: tuple[str, ...]
     all_rows: bool = False
     """The change would bring only rows that changed: it is asked for all rows."""
+    rebuilds_indexes: bool = False
+
+    @classmethod
+    def target_capabilities(cls, settings: Any) -> Mapping[str, str]:
+        return {"transactional_ddl": "`rebuild_indexes: true`"} if settings.rebuild_indexes else {}
 
     @classmethod
     def requirements(
@@ -44,7 +54,7 @@ class Replace(Load):
     def bind(
         cls, settings: Any, table: FoundTable, required: Requirements, change: ChangeColumns, catalogs: Catalogs
     ) -> tuple[Load, FoundTable]:
-        return cls(table.source.primary_key, change.cursor is not None), table
+        return cls(table.source.primary_key, change.cursor is not None, settings.rebuild_indexes), table
 
     @property
     def check(self) -> str:
@@ -59,5 +69,5 @@ class Replace(Load):
         return True
 
     def apply(self, session: Session, incoming: Incoming, receipt_of: ReceiptOf) -> Loaded:
-        [loaded] = replace_rows(session, [incoming], receipt_of)
+        [loaded] = replace_rows(session, [incoming], receipt_of, rebuilds_indexes=self.rebuilds_indexes)
         return loaded

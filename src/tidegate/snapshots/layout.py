@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 REGISTER = "snapshots"
 """The own table that has a row per snapshot."""
 KEY_HASH, ROW_HASH = "key_hash", "row_hash"
+PARTITIONS = 16
+"""Over so many partitions the filters are spread, where the table is partitioned."""
 _UUID_BYTES = 16
 _EXAMPLES = 3
 _TEXT = Type("string", 255)
@@ -76,7 +78,10 @@ def create_statements(database: Database, table: TableName, settings: SnapshotSe
             f"{database.label} cannot create {table}: {reasons}.", "Nothing was written.", "Rename these columns."
         )
     declared = [database.declare(column) for column in columns]
-    return [*database.create_table(table, declared, ("record_uuid",), ""), *index_statements(table)]
+    if not settings.partition_by_filter:
+        return [*database.create_table(table, declared, ("record_uuid",), ""), *index_statements(table)]
+    create = database.create_table(table, declared, ("record_uuid", "customer_filter"), "")
+    return [*database.in_partitions(table, create, "customer_filter", PARTITIONS), *index_statements(table)]
 
 
 def procedure_migrations(database: Database, table: TableName) -> tuple[Migration, ...]:

@@ -217,6 +217,13 @@ class Mysql(Database):
             parts.append(sql("KEY ({column}{length})", column=Name.of(index_on), length=length))
         return [sql("CREATE TABLE {table} ({parts}) ENGINE = InnoDB", table=Name.of(name), parts=parts)]
 
+    def in_partitions(self, table: TableName, statements: Sequence[Sql], column: str, parts: int) -> list[Sql]:
+        [create] = statements
+        place, count = Name.of(column), Literal(parts)
+        return [
+            sql("{create} PARTITION BY KEY ({column}) PARTITIONS {parts}", create=create, column=place, parts=count)
+        ]
+
     def add_surrogate(self, table: TableName, name: str) -> Sql:
         return sql(
             "ALTER TABLE {table} ADD COLUMN {name} bigint NOT NULL AUTO_INCREMENT UNIQUE",

@@ -204,6 +204,21 @@ class Postgresql(Database):
             statements.append(sql("CREATE INDEX ON {table} ({column})", table=Name.of(name), column=Name.of(index_on)))
         return statements[1:] if name.schema == self.default_schema else statements
 
+    def in_partitions(self, table: TableName, statements: Sequence[Sql], column: str, parts: int) -> list[Sql]:
+        *before, create = statements
+        divided = sql("{create} PARTITION BY HASH ({column})", create=create, column=Name.of(column))
+        partitions = [
+            sql(
+                "CREATE TABLE {partition} PARTITION OF {table} FOR VALUES WITH (MODULUS {parts}, REMAINDER {number})",
+                partition=Name.of(TableName(table.schema, f"{table.name[: LONGEST_NAME - 5]}_p{number}")),
+                table=Name.of(table),
+                parts=Literal(parts),
+                number=Literal(number),
+            )
+            for number in range(parts)
+        ]
+        return [*before, divided, *partitions]
+
     def add_surrogate(self, table: TableName, name: str) -> Sql:
         return sql(
             "ALTER TABLE {table} ADD COLUMN {name} bigint GENERATED ALWAYS AS IDENTITY UNIQUE",

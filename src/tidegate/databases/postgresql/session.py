@@ -31,6 +31,7 @@ from tidegate.databases.postgresql.failures import (
     unreachable,
     value_refused,
 )
+from tidegate.databases.postgresql.indexes import set_aside
 from tidegate.databases.postgresql.last_change import last_change
 from tidegate.databases.postgresql.splitting import split_by_place
 from tidegate.databases.postgresql.statements import distinct_by_index, distinct_by_scan, select_rows
@@ -365,6 +366,9 @@ class PostgresqlSession(Session):
                 self._driver.execute(render(statement, DIALECT))
             except (errors.UndefinedObject, errors.InvalidParameterValue):  # the second before version 17
                 raise snapshot_gone(self._connection) from None
+
+    def set_indexes_aside(self, table: TableName) -> list[Sql]:
+        return set_aside(self, table)
 
     def last_change(self, table: TableName) -> str:
         """Return what the server's counts of changed rows say."""

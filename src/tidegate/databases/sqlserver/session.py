@@ -38,6 +38,7 @@ from tidegate.databases.sqlserver.failures import (
     unreachable,
     value_refused,
 )
+from tidegate.databases.sqlserver.indexes import set_aside
 from tidegate.databases.sqlserver.statements import distinct_values, select_rows, sought_values
 from tidegate.errors import DatabaseError, OutcomeUnknown, TidegateError, Transient, Unsupported
 from tidegate.interfaces import ReadRequest, Session
@@ -434,6 +435,9 @@ class SqlServerSession(Session):
         Staging comes before this wait and still runs in parallel."""
         if not self.server_features.snapshot_of_statement or not self._has_index(table):
             self.lock_in_transaction(f"tidegate turn {table}")
+
+    def set_indexes_aside(self, table: TableName) -> list[Sql]:
+        return set_aside(self, table, render(Name.of(table), DIALECT))
 
     def _has_index(self, table: TableName) -> bool:
         name = Literal(render(Name.of(table), DIALECT))

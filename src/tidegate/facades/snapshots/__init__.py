@@ -30,6 +30,7 @@ class HybridSnapshotManager:
         ignore_columns: Sequence[str] = (),
         keep_count: int | None = None,
         retention_days: int | None = None,
+        partition_by_filter: bool = False,
         spark: Any = None,
     ) -> None:
         """`connection` is the URL of the snapshot table's database, or SNAPSHOT_DATABASE_URL.
@@ -45,6 +46,7 @@ class HybridSnapshotManager:
             ignore_columns=list(ignore_columns),
             keep=keep_count,
             retention_days=retention_days,
+            partition_by_filter=partition_by_filter,
             spark=spark,
         )
 
