@@ -135,8 +135,8 @@ class RunFailed(TidegateError):
 def remedy_for_a_value(column: str = "its_name") -> str:
     """Return what to do about a value that the target's column cannot store: two ways that keep every row."""
     return (
-        f"Give {column} of the target a type that takes these values. To keep them as text: make it a column of text"
-        f" (or drop a new table), and write `columns: {{{column}: text}}`. Values that are no valid date, time or"
+        f"To keep such values as text, write `columns: {{{column}: text}}`: the next run changes a column that a run"
+        " created, while the table is empty; make any other column one of text. Values that are no valid date, time or"
         f" number elsewhere become nulls, counted, by `columns: {{{column}: {{invalid_values: null}}}}`."
     )
 

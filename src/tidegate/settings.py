@@ -237,10 +237,11 @@ class CreateSettings(Settings):
 class TableSettings(Settings):
     """What every table has."""
 
-    filled_in: ClassVar[frozenset[str]] = frozenset({"name", "decided"})
+    filled_in: ClassVar[frozenset[str]] = frozenset({"name", "decided", "shows_values"})
 
     name: Text
     decided: str = ""
+    shows_values: bool = False
     kind: Text
     """A preset of a change and a load: `partition`, `scd2`, `static` or `incremental`. `auto`, or no kind at all, lets
     Tidegate decide from the catalog, once: ledger and lake remember what was decided."""
@@ -283,6 +284,9 @@ class TableSettings(Settings):
     columns: Mapping[str, ColumnSettings] = {}
     """Settings of single columns, by their names in the source: `{amount: text, price: "decimal(19,4)", secret: false,
     cust: {name: customer}}`."""
+    invalid_values: Literal["refuse", "null", "text"] | None = None
+    """What happens to invalid values of every column that is in no key, where `columns` says nothing else: `refuse`,
+    `null` or `text`."""
     distribution: Text | None = None
     """How a new target table of Redshift lies on its nodes: `auto`, `even`, `all`, or the column of the DISTKEY."""
     sort_keys: Names | None = None
@@ -306,4 +310,6 @@ class TableSettings(Settings):
             return given
         key = given.get("name")
         tables = {side: given.get(side) or key for side in ("source_table", "target_table")}
+        if "invalid_values" in given and given["invalid_values"] is None:
+            tables["invalid_values"] = "null"  # YAML reads the word null as nothing
         return {**given, **tables}

@@ -449,6 +449,7 @@ SHARED: dict[str, Statement] = {
     # A whole table, and rows of it by their keys
     "table_count": Statement(lambda session: session.query(contents.count_rows(ODD))),
     "catalog_not_listed": Statement(lambda session: session.not_listed()),
+    "catalog_columns_set_at_changes": Statement(lambda session: session.columns_set_at_changes(ODD)),
     "catalog_unknown_types": Statement(lambda session: session.unknown_types(["public.mood", "it's.odd[]"])),
     "table_structure": Statement(structure),
     "table_foreign_keys": Statement(lambda session: session.foreign_keys([ODD, ANOTHER])),

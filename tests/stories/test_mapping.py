@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+import yaml
+from click.testing import CliRunner
 
 from kit import sides
 from kit.copied import Copied, Copies
+from tidegate.cli.main import main
 from tidegate.errors import RunFailed, TidegateError
 from tidegate.model.plan import Notice
 
@@ -142,6 +147,61 @@ def test_invalid_values_are_refused(people: Copied):
     tables = {"people": {"kind": "static", "columns": {"size": {"invalid_values": "refuse"}}}}
     report = people.tidegate(tables).run(check=False)
     assert "1 row of" in report.failures[0][1] and "have an invalid size" in report.failures[0][1]
+
+
+@pytest.mark.parametrize("option", [(), ("--show-values",)], ids=["keys", "values"])
+def test_a_value_is_shown_on_request(people: Copied, tmp_path: Path, option: tuple[str, ...]):
+    settings = {"source": people.source, "target": people.target, "lake": str(tmp_path), "engine": "process"}
+    file = tmp_path / "tidegate.yml"
+    file.write_text(yaml.safe_dump({**settings, "tables": {"people": {"kind": "static"}}}))
+    result = CliRunner().invoke(main, ["run", "-q", "-c", str(file), *option])
+    assert f"The row: id=2{', born=0000-00-00' * bool(option)}." in result.output
+
+
+@pytest.mark.parametrize(
+    ("chosen", "second"),
+    [
+        ({"invalid_values": None}, (2, None, None)),
+        ({"invalid_values": "text"}, (2, "0000-00-00", "")),
+        ({"columns": {"born": "text", "size": "text"}}, (2, "0000-00-00", "")),
+    ],
+    ids=["null", "text", "types"],
+)
+def test_one_setting_cures_a_new_table(people: Copied, chosen: dict[str, object], second: tuple[object, ...]):
+    """A first run fails at a value and leaves an empty table. The next one needs a line of settings, and no DDL."""
+    report = people.tidegate({"people": {"kind": "static"}}).run(check=False)
+    assert "columns: {born: text}" in str(report.failures[0])
+    people.tidegate({"people": {"kind": "static", **chosen}}).run()
+    rows = sides.ask(people.target, "SELECT id, CAST(born AS text), CAST(size AS text) FROM people ORDER BY id")
+    assert rows == [(1, "2000-01-31", "S"), second, (3, None, None)]
+    assert people.tidegate({"people": {"kind": "static", **chosen}}).verify().outcome == "equal"
+
+
+@pytest.mark.parametrize(
+    "prepared",
+    [
+        "CREATE TABLE people (id integer PRIMARY KEY, born timestamp, size text, note varchar(20))",
+        "CREATE TABLE people (id integer PRIMARY KEY, born date, size text, note varchar(20));"
+        " INSERT INTO people VALUES (1, '2000-01-31', 'S', 'plain')",
+    ],
+    ids=["a column of somebody else", "a table with rows"],
+)
+def test_a_table_of_somebody_else_keeps_its_types(people: Copied, prepared: str):
+    people.in_target(prepared)
+    tables = {"people": {"kind": "static", "columns": {"born": "text"}, "on_target_change": "restore"}}
+    plan = people.tidegate(tables).plan()
+    assert "values could change on the way" in str(plan.failures or plan.tables[0])
+
+
+def test_numbers_that_the_target_cannot_store_become_text(copies: Copies):
+    shop = copies("postgresql", "mysql")
+    shop.in_source(
+        "CREATE TABLE rates (id integer PRIMARY KEY, rate float8); INSERT INTO rates VALUES (1, 'NaN'), (2, 0.5)"
+    )
+    report = shop.tidegate({"rates": {"kind": "static"}}).run(check=False)
+    assert "NaN" in str(report.failures[0])
+    shop.tidegate({"rates": {"kind": "static", "columns": {"rate": "text"}}}).run()
+    assert sides.ask(shop.target, "SELECT id, rate FROM rates ORDER BY id") == [(1, "NaN"), (2, "0.5")]
 
 
 def test_a_number_that_becomes_a_text_is_announced(copies: Copies):

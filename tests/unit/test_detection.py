@@ -760,6 +760,78 @@ def test_a_source_that_does_not_answer_leaves_a_risk():
     assert key.why[-1].startswith("risk: not checked whether it has one current row at most: The query took")
 
 
+# What the rows say of a column that would divide them
+
+
+class Nulls(Catalog):
+    """A source that also counts the rows without a value, and knows what the server sets at every change."""
+
+    def __init__(self, found: TableSchema, without: dict[str, int], server_sets: frozenset[str] = frozenset()) -> None:
+        super().__init__(found)
+        self.without, self.server_sets = without, server_sets
+
+    def query(self, statement: Sql) -> list[tuple[object]]:
+        asked = render(statement, PostgresqlDialect()).partition("WHERE ")[2].partition(" IS NULL")[0].replace('"', "")
+        return [(self.without.get(asked, 0),)]
+
+    def columns_set_at_changes(self, table: TableName) -> frozenset[str]:
+        return self.server_sets
+
+
+def of_nulls(found: TableSchema, without: dict[str, int], *server_sets: str) -> Proposal:
+    source = Nulls(found, without, frozenset(server_sets))
+    (proposal,) = propose(source, source)  # type: ignore[arg-type]
+    return proposal
+
+
+@pytest.mark.parametrize(
+    ("found", "column", "kind", "otherwise"),
+    [
+        (schema("cob_id int32 ?, id int64", "id"), "cob_id", "partition", "static"),
+        (schema("cob_id int32 ?, id int64, updated_at timestamp", "id"), "cob_id", "partition", "incremental"),
+        (schema("id int64, updated_at timestamp ?", "id"), "updated_at", "incremental", "static"),
+        (schema("id int64, LastModified timestamp ?, IsLatest bool", "", ("id",)), "LastModified", "scd2", "static"),
+    ],
+)
+def test_a_column_with_nulls_does_not_divide(found: TableSchema, column: str, kind: str, otherwise: str):
+    assert of_nulls(found, {column: 0}).kind in (kind, "static")
+    proposal = of_nulls(found, {column: 120})
+    assert (proposal.kind, proposal.can_run) == (otherwise, True)
+    assert proposal.instead is not None and proposal.instead.kind == kind
+    assert f"120 rows of the source without {column} would not be copied" in proposal.instead.missing
+
+
+TOUCHED = schema("id int64, note string, touched timestamp", "id", indexes=("touched",))
+
+
+def test_a_time_that_the_server_sets_tells_what_changed():
+    proposal = of_nulls(TOUCHED, {}, "touched")
+    values = {setting.name: setting.value for setting in proposal.settings}
+    assert (proposal.kind, proposal.can_run, values["timestamp_column"]) == ("incremental", True, "touched")
+
+
+@pytest.mark.parametrize(
+    ("found", "server_sets"),
+    [
+        (replace(TOUCHED, indexes=()), ("touched",)),  # every run would scan the table
+        (replace(TOUCHED, primary_key=()), ("touched",)),
+        (schema("id int64, touched timestamp ?", "id", indexes=("touched",)), ("touched",)),
+        (TOUCHED, ()),
+    ],
+)
+def test_without_proof_of_changes_every_row_is_compared(found: TableSchema, server_sets: tuple[str, ...]):
+    proposal = of_nulls(found, {"touched": 0}, *server_sets)
+    assert (proposal.kind, proposal.can_run) == ("static", True)
+
+
+def test_an_indexed_time_is_a_comment_with_its_risk():
+    proposal = of_nulls(TOUCHED, {})
+    assert proposal.instead is not None and not proposal.instead.can_run
+    text = as_yaml([proposal], "a", "b", "c", "public")
+    assert "#   timestamp_column: touched" in text
+    assert "where an update does not move it, the target keeps the old row" in text
+
+
 @pytest.mark.parametrize(
     ("name", "reason"),
     [

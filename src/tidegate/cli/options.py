@@ -38,6 +38,9 @@ master_option = click.option(
 engine_option = click.option(
     "--engine", type=click.Choice(["spark", "process"]), help="What moves the rows in this call, instead of `engine:`."
 )
+show_values_option = click.option(
+    "--show-values", is_flag=True, help="Errors about a row show the value as well as its key."
+)
 debug_option = click.option("--debug", is_flag=True, help="Show the stack trace of an error.")
 tables_argument = click.argument("tables", nargs=-1, metavar="[TABLE]...")
 
@@ -70,8 +73,8 @@ def command_options(command: Command) -> Command:
 
 def move_options(command: Command) -> Command:
     """Add the options of a command that moves or compares rows, for `open_project`: `--quiet`, `--engine`,
-    `--master`."""
-    return quiet_option(engine_option(master_option(command)))
+    `--master`, `--show-values`."""
+    return quiet_option(engine_option(master_option(show_values_option(command))))
 
 
 def schema_options(*, required: bool) -> Callable[[Command], Command]:
@@ -93,17 +96,23 @@ def schema_options(*, required: bool) -> Callable[[Command], Command]:
 
 
 def open_project(
-    config: Path, output: Output, *, quiet: bool = True, engine: str | None = None, master: str | None = None
+    config: Path, output: Output, *, engine: str | None = None, master: str | None = None, **how: bool
 ) -> Tidegate:
     """Return the project of a configuration file. Connects to nothing yet. A master stands for Spark as the engine."""
     from tidegate.config import load_project
 
     project = load_project(config, engine="spark" if master else engine)
-    return opened(project, output, quiet=quiet, engine=engine, master=master)
+    return opened(project, output, engine=engine, master=master, **how)
 
 
 def opened(
-    project: Project, output: Output, *, quiet: bool = True, engine: str | None = None, master: str | None = None
+    project: Project,
+    output: Output,
+    *,
+    quiet: bool = True,
+    engine: str | None = None,
+    master: str | None = None,
+    show_values: bool = False,
 ) -> Tidegate:
     """Return a project that is ready to run. Connects to nothing yet."""
     from tidegate.api import Tidegate
@@ -117,6 +126,7 @@ def opened(
     if master:
         spark = project.spark.model_copy(update={"master": master, "remote": None})
         project = project.model_copy(update={"spark": spark})
+    project = project.model_copy(update={"shows_values": show_values})
     if project.logging is not None:
         configure(project.logging.level, project.logging.format, project.logging.file)
     listener = Listener()

@@ -122,8 +122,9 @@ def _short_form(text: str) -> dict[str, str]:
 class Project(Settings):
     """One source, one lake, one target, and the tables to keep in sync."""
 
-    filled_in: ClassVar[frozenset[str]] = frozenset({"open_tables"})
+    filled_in: ClassVar[frozenset[str]] = frozenset({"open_tables", "shows_values"})
 
+    shows_values: bool = False
     source: InstanceOf[Connection]
     """The database that is read, and only read."""
     lake: Lake

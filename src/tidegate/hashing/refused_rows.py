@@ -1,4 +1,4 @@
-"""Find the row that a message speaks of, by its key. Values of other columns are never shown."""
+"""Find the row that a message speaks of, by its key. Values of other columns are shown on request alone."""
 
 from __future__ import annotations
 
@@ -21,11 +21,15 @@ _DATE = re.compile(r"(?!0000)\d{4}-(?!00)\d\d-(?!00)\d\d")
 _CUT = "..."
 
 
-def row_with(batches: Iterable[pa.RecordBatch], keys: Sequence[str], column: str, text: str) -> str:
-    """Return the key of the first row in which a column has this text, as a server shows it: long ones are cut."""
+def row_with(
+    batches: Iterable[pa.RecordBatch], keys: Sequence[str], column: str, text: str, *, shows_values: bool = False
+) -> str:
+    """Return the key of the first row in which a column has this text, as a server shows it: long ones are cut.
+
+    With `shows_values`, the value as well."""
     start = text.removesuffix(_CUT)
     is_it = start.__eq__ if start == text else lambda value: value.startswith(start)
-    return _first(batches, keys, column, is_it)
+    return _first(batches, keys, column, is_it, shows_values)
 
 
 def row_with_null(batch: pa.RecordBatch, keys: Sequence[str], column: str) -> str:
@@ -46,7 +50,7 @@ def row_that_does_not_fit(session: Session, request: ReadRequest, keys: Sequence
         return ""
     chosen = tuple(each for each in request.columns if each.name in {*keys, name})
     narrow = replace(request, columns=chosen, text_columns=()).with_text((name,))
-    return _first(session.read(narrow), keys, name, lambda value: not fits(value))
+    return _first(session.read(narrow), keys, name, lambda value: not fits(value), request.shows_values)
 
 
 def _test_of(column: Column) -> Callable[[str], bool] | None:
@@ -72,13 +76,19 @@ def _is_decimal(text: str, digits: int, scale: int) -> bool:
     return isinstance(exponent, int) and -exponent <= scale and (not value or value.adjusted() < digits - scale)
 
 
-def _first(batches: Iterable[pa.RecordBatch], keys: Sequence[str], column: str, is_it: Callable[[str], bool]) -> str:
+def _first(
+    batches: Iterable[pa.RecordBatch],
+    keys: Sequence[str],
+    column: str,
+    is_it: Callable[[str], bool],
+    shows_values: bool,
+) -> str:
     import pyarrow as pa
 
     for batch in batches:
         for position, value in enumerate(batch.column(column).cast(pa.string()).to_pylist()):
             if value is not None and is_it(value):
-                return _key(batch, keys, position)
+                return _key(batch, [*keys, column] if shows_values else keys, position)
     return ""
 
 

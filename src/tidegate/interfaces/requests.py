@@ -29,6 +29,8 @@ class ReadRequest:
     rows: Sql | None = None
     text_columns: tuple[str, ...] = ()
     batch: BatchSize = BatchSize()
+    shows_values: bool = False
+    """Whether an error about a value shows it, besides the key of its row (`--show-values`)."""
 
     def only(self, names: Sequence[str]) -> ReadRequest:
         """Return the request with only these columns, in this order. Without names, with all columns."""

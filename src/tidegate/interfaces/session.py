@@ -116,6 +116,10 @@ class Session(ABC):
         """Return the DDL of those of these types that users created, by their names; what one needs comes first."""
         return {}
 
+    def columns_set_at_changes(self, table: TableName) -> frozenset[str]:
+        """Return the columns that the server, or a trigger, sets at every change of a row."""
+        return frozenset()
+
     def not_listed(self) -> dict[TableName, str]:
         """Return what could be a source but is not among `tables`, with the reason: a view, no right to read it."""
         return {}

@@ -14,8 +14,9 @@ from fnmatch import fnmatchcase
 from tidegate.interfaces import Database, Session
 from tidegate.model.columns import TableSchema
 from tidegate.model.names import TableName
-from tidegate.ops.detection import Proposal, Setting, compare_as_a_whole, detect
+from tidegate.ops.detection import Proposal, Setting, compare_as_a_whole, possible_by_index
 from tidegate.ops.detection.current_rows import check_business_key
+from tidegate.ops.detection.null_values import detect_by_rows
 
 # Words that some YAML reader takes for something else than a text.
 _WORDS = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
@@ -38,7 +39,7 @@ def propose_tables(database: Database, session: Session, names: Sequence[TableNa
     found = session.table_schemas(names)
     schemas = {name: found[name] for name in names if name in found}
     proposals = {
-        name: check_business_key(detect(schema, database.value_kind), schema, session)
+        name: check_business_key(detect_by_rows(schema, database.value_kind, session), schema, session)
         for name, schema in schemas.items()
     }
     runnable = {name: _runnable(proposal, schemas[name], database) for name, proposal in proposals.items()}
@@ -62,7 +63,9 @@ def _runnable(proposal: Proposal, schema: TableSchema, database: Database) -> Pr
     if proposal.kind:
         hint = f"it looks like kind `{proposal.kind}`, which needs {proposal.missing}: see below"
         return replace(whole, reasons=(*whole.reasons, hint), instead=proposal)
-    return replace(whole, reasons=(*whole.reasons, "no key with a time of the last change was recognised"))
+    reason = "no key with a time of the last change was recognised"
+    by_index = proposal.instead or possible_by_index(schema, database.value_kind)
+    return replace(whole, reasons=(*whole.reasons, reason), instead=by_index)
 
 
 def is_chosen(name: TableName, patterns: Sequence[str]) -> bool:

@@ -118,8 +118,10 @@ class LoadSplit:
         """Return the key of the first row with the value that the server refused; empty where it is not known."""
         column, text = problem.refused or ("", "")
         for window in self.windows if problem.refused else ():
-            if {column, *self.keys} <= {each.name for each in window.task.request.columns} and self.keys:
-                row = row_with(window.cells([*self.keys, column]), self.keys, column, text)
+            request = window.task.request
+            if {column, *self.keys} <= {each.name for each in request.columns} and self.keys:
+                cells = window.cells([*self.keys, column])
+                row = row_with(cells, self.keys, column, text, shows_values=request.shows_values)
                 if row:
                     return row
         return ""

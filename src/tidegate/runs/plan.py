@@ -160,6 +160,8 @@ class Planner:
     ) -> PlannedTable | FailedTable:
         table: SyncTable | None = None
         state: TableState | None = None
+        if self.pipeline.project.shows_values:
+            settings = settings.model_copy(update={"shows_values": True})
         try:
             with self._sources.session() as source, self._targets.session() as target:
                 table = resolve(settings, Catalogs(source, target, schemas.sources, schemas.targets))
@@ -293,7 +295,8 @@ def _require_known_target(table: SyncTable, state: TableState, request: Request,
 def _counted(table: SyncTable, schemas: _Schemas, source: Session, *, count_all: bool) -> SyncTable:
     """Return the table with what is counted in its source because of `where` and `invalid_values`."""
     settings = table.found.settings
-    if not (settings.where or any(own.invalid_values for own in settings.columns.values())):
+    asks = settings.invalid_values or any(own.invalid_values for own in settings.columns.values())
+    if not (settings.where or asks):
         return table
     name = settings.source_table.within(source.database.default_schema)
     found = counted(table.found, schemas.sources[name], source, count_all=count_all)

@@ -7,6 +7,7 @@
 | a column is gone from the source               | go, its values in the target stay; stop when it is NOT NULL |
 | one column gone and one new, of one type       | stop: it looks renamed                                      |
 | the source became wider                        | go, ALTER COLUMN TYPE                                       |
+| a column is to be text, the new table is empty | go, ALTER COLUMN TYPE                                       |
 | the source became narrower                     | go                                                          |
 | another type                                   | stop                                                        |
 | the target has a column of its own             | go when it may stay empty, else stop; its values stay       |
@@ -54,9 +55,11 @@ def compare(
     *,
     needed: Sequence[Column] = (),
     deletes: bool = True,
+    retyped: frozenset[str] = frozenset(),
 ) -> Drift:
     """Raises DriftStop. `index_on` is the source's column that rows are looked for by, where there is one; `needed` are
-    others that a target must have by itself; `deletes` says whether a load takes rows away."""
+    others that a target must have by itself; `deletes` says whether a load takes rows away. Columns in `retyped`
+    get the type that is declared now."""
     _stop_at_unreadable_columns(table, source)
     _stop_at_refused_names(table, source, target, target_name, database)
     _stop_at_refused_types(table, source, database)
@@ -82,12 +85,13 @@ def compare(
     _stop_at_other_spellings(table, source, target)
     _stop_at_renames(table, source, target, database)
     _stop_at_required_columns(table, source, target)
-    statements = _statements(table, target, replicated, database)
+    statements = _statements(table, target, replicated, database, retyped)
     added = [column for column in replicated if target.exact_column(column.name) is None]
     cautions += _become_text(added, [database.declare(column) for column in added])
     cautions += _loose_keys(source, target, database)
     notices = (*cautions, *_notices(target, source, index_on), *(_referenced(target) if deletes else []))
-    change = _change(database, statements, "the source's columns changed") if statements else None
+    why = "columns become text while the table is empty" if retyped else "the source's columns changed"
+    change = _change(database, statements, why) if statements else None
     return Drift(replicated, change, notices)
 
 
@@ -159,15 +163,17 @@ def _stop_at_other_spellings(table: str, source: TableSchema, target: TableSchem
             )
 
 
-def _statements(table: str, target: TableSchema, replicated: tuple[Column, ...], database: Database) -> list[Sql]:
+def _statements(
+    table: str, target: TableSchema, replicated: tuple[Column, ...], database: Database, retyped: frozenset[str]
+) -> list[Sql]:
     statements = []
     for column in replicated:
         twin = target.exact_column(column.name)
         if twin is None:
             statements.append(database.add_column(target.name, database.declare(column)))
             continue
-        verdict = database.fits(column, twin)
-        if verdict == "widen":
+        verdict = "widen" if column.name in retyped else database.fits(column, twin)
+        if verdict == "widen" and column.name not in retyped:
             verdict = database.widening_problem(column, twin, target) or verdict
         if verdict == "widen":
             statements.append(

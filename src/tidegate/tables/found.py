@@ -18,6 +18,7 @@ from tidegate.model.types import Type
 from tidegate.settings import TableSettings
 from tidegate.sql.text import Sql, sql
 from tidegate.tables.drift import compare
+from tidegate.tables.retyping import to_retype
 
 UNTOUCHED = "Nothing was read or written for this table."
 
@@ -125,11 +126,13 @@ class FoundTable:
         return BatchSize(self.settings.batch_rows, self.settings.batch_bytes)
 
     def from_source(self, rows: Sql | None) -> ReadRequest:
-        return ReadRequest(self.source.name, self.extracted_columns, rows, self._text_columns, self.batch)
+        return self._request(self.source.name, self.extracted_columns, rows)
 
     def from_target(self, rows: Sql | None) -> ReadRequest:
-        rows = self.present_in_target(rows)
-        return ReadRequest(self.target_name, self.target_columns, rows, self._text_columns, self.batch)
+        return self._request(self.target_name, self.target_columns, self.present_in_target(rows))
+
+    def _request(self, table: TableName, columns: tuple[Column, ...], rows: Sql | None) -> ReadRequest:
+        return ReadRequest(table, columns, rows, self._text_columns, self.batch, self.settings.shows_values)
 
     def present_in_target(self, rows: Sql | None = None) -> Sql | None:
         """Return the condition for rows of the target that count as there, of those that meet `rows`."""
@@ -210,7 +213,10 @@ def reconcile_schema(
     if target is not None:
         _require_readable(settings, target, "target")
         target = spelled_like(target, source, target_db)
-    drift = compare(settings.name, source, target, target_name, target_db, index, needed=needed, deletes=deletes)
+    retyped = to_retype(settings, source, target, _in_catalog(settings, catalogs), catalogs.target)
+    drift = compare(
+        settings.name, source, target, target_name, target_db, index, needed=needed, deletes=deletes, retyped=retyped
+    )
     return FoundTable(
         key=settings.name,
         settings=settings,
@@ -218,7 +224,7 @@ def reconcile_schema(
         target=target,
         target_name=target.name if target else target_name,
         columns=drift.columns,
-        target_columns=tuple(_in_target(column, target, target_db) for column in drift.columns),
+        target_columns=tuple(_in_target(column, target, target_db, retyped) for column in drift.columns),
         schema_change=_laid_out(settings, drift.change, target, target_name, target_db),
         notices=drift.notices,
         lake_name=_lake_name(settings, source_db, target_name),
@@ -226,6 +232,10 @@ def reconcile_schema(
         generated=tuple(generated),
         index_on=index.name if index is not None else "",
     )
+
+
+def _in_catalog(settings: TableSettings, catalogs: Catalogs) -> TableSchema | None:
+    return catalogs.sources.get(settings.source_table.within(catalogs.source.database.default_schema))
 
 
 def spelled_like(target: TableSchema, source: TableSchema, database: Database) -> TableSchema:
@@ -297,14 +307,14 @@ def _with_chosen_type(settings: TableSettings, column: Column, keep_types: Itera
     return replace(column, logical_type=Type("string")) if is_text else column
 
 
-def _in_target(column: Column, target: TableSchema | None, database: Database) -> Column:
+def _in_target(column: Column, target: TableSchema | None, database: Database, retyped: frozenset[str]) -> Column:
     """Return the target's column as it is after the plan's own DDL, which adds or widens columns first."""
     if target is None:
         return database.declare(column)
     twin = target.exact_column(column.name)
     if twin is None:
         return replace(database.declare(column), nullable=True)
-    if database.fits(column, twin) == "widen":
+    if column.name in retyped or database.fits(column, twin) == "widen":
         return replace(database.declare(column), nullable=twin.nullable)
     return twin.read_like(column)
 

@@ -40,7 +40,7 @@ class _Mapped:
 def mapped(settings: TableSettings, schema: TableSchema, source: Database) -> TableSchema:
     """Return the table with the columns and rows that are copied; the same where nothing is mapped. Raises
     MissingObject, ConfigError or Unsupported, with what to do."""
-    if not (settings.where or settings.only_columns or _changes(settings)):
+    if not (settings.where or settings.only_columns or settings.invalid_values or _changes(settings)):
         return schema
     columns = list(_columns(settings, schema, source))
     if not columns:
@@ -77,9 +77,19 @@ def _columns(settings: TableSettings, schema: TableSchema, source: Database) -> 
     chosen = {named_column(settings, schema, name, "columns").name: own for name, own in settings.columns.items()}
     wanted = {named_column(settings, schema, name, "only_columns").name for name in settings.only_columns or ()}
     for column in schema.columns:
-        own = chosen.get(column.name, ColumnSettings())
+        own = _with_default(chosen.get(column.name, ColumnSettings()), settings, schema, column, source)
         if own.copied and (not wanted or column.name in wanted):
             yield _column(settings, column, own, source)
+
+
+def _with_default(
+    own: ColumnSettings, settings: TableSettings, schema: TableSchema, column: Column, source: Database
+) -> ColumnSettings:
+    """Return the settings of a column with `invalid_values` of the table. A key keeps its values."""
+    in_key = any(column.name in key for key in (schema.primary_key, *schema.unique_keys))
+    if settings.invalid_values is None or own.invalid_values or own.type or in_key or source.only_valid(column) is None:
+        return own
+    return own.model_copy(update={"invalid_values": settings.invalid_values})
 
 
 def _column(settings: TableSettings, column: Column, own: ColumnSettings, source: Database) -> _Mapped:
@@ -158,9 +168,11 @@ def counted(table: FoundTable, base: TableSchema, session: Session, *, count_all
     if settings.where and may_count:
         [(every, some)] = session.query(count_all_and(base.name, settings.where))
         table = replace(table, left_out=int(str(every)) - int(str(some)))
-    for name, own in settings.columns.items():
-        column = named_column(settings, base, name, "columns")
-        valid = session.database.only_valid(column) if own.invalid_values else None
+    chosen = {named_column(settings, base, name, "columns").name: own for name, own in settings.columns.items()}
+    for column in base.columns:
+        name = column.name
+        own = _with_default(chosen.get(name, ColumnSettings()), settings, base, column, session.database)
+        valid = session.database.only_valid(column) if own.invalid_values and own.copied else None
         if valid is None:
             continue
         if not may_count:

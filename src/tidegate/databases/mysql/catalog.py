@@ -118,6 +118,14 @@ def views() -> Sql:
     )
 
 
+def columns_set_on_update(table: TableName) -> Sql:
+    return sql(
+        "SELECT c.COLUMN_NAME FROM information_schema.COLUMNS AS c\n"
+        "WHERE (c.TABLE_SCHEMA, c.TABLE_NAME) IN ({name}) AND LOWER(c.EXTRA) LIKE '%on update current_timestamp%'",
+        name=_pairs([table]),
+    )
+
+
 def _pairs(names: Sequence[TableName]) -> list[Sql]:
     return [sql("({schema}, {name})", schema=Literal(table.schema), name=Literal(table.name)) for table in names]
 

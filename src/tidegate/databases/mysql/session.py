@@ -209,6 +209,9 @@ class MysqlSession(Session):
         found = self.query(structure.structure(tables)) if tables else []
         return structure.as_structures(found, is_mariadb=self.is_mariadb)
 
+    def columns_set_at_changes(self, table: TableName) -> frozenset[str]:
+        return frozenset(str(name) for (name,) in self.query(catalog.columns_set_on_update(table)))
+
     def not_listed(self) -> dict[TableName, str]:
         return {TableName(str(schema), str(view)): "a view" for schema, view in self.query(catalog.views())}
 

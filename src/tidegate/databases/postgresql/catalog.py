@@ -17,6 +17,7 @@ from tidegate.databases.postgresql.types import KIND, logical_type
 from tidegate.model.columns import Column, TableSchema
 from tidegate.model.names import TableName, resolve_names
 from tidegate.model.types import Type
+from tidegate.sql.text import Literal, Sql, sql
 
 COLUMNS = """
 SELECT n.nspname, c.relname, greatest(c.reltuples, 0)::bigint,
@@ -96,13 +97,16 @@ NOT_LISTED = """
 SELECT n.nspname, c.relname,
        CASE WHEN NOT (has_schema_privilege(n.oid, 'USAGE') AND has_any_column_privilege(c.oid, 'SELECT'))
             THEN 'this login may not read it'
+            WHEN NOT EXISTS (SELECT FROM pg_attribute AS a WHERE a.attrelid = c.oid AND a.attnum > 0
+                             AND NOT a.attisdropped) THEN 'it has no columns'
             WHEN c.relkind = 'v' THEN 'a view' WHEN c.relkind = 'm' THEN 'a materialized view'
             ELSE 'a foreign table' END
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition
   AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'tidegate') AND n.nspname NOT LIKE 'pg\\_%'
   AND NOT (c.relkind IN ('r', 'p') AND has_schema_privilege(n.oid, 'USAGE')
-           AND has_any_column_privilege(c.oid, 'SELECT'))
+           AND has_any_column_privilege(c.oid, 'SELECT')
+           AND EXISTS (SELECT FROM pg_attribute AS a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped))
 ORDER BY 1, 2
 """
 
@@ -111,6 +115,24 @@ SELECT system_identifier::text || '/' || oid::text
 FROM pg_control_system(), pg_database
 WHERE datname = current_database()
 """
+
+# Triggers for each updated row, before it is written, without a condition: those whose function assigns NEW.column, and
+# those of the extension moddatetime, which gets the column as its argument.
+_SET_BY_TRIGGERS = r"""
+SELECT CAST(a.attname AS text)
+FROM pg_trigger AS t
+JOIN pg_proc AS p ON p.oid = t.tgfoid
+JOIN pg_class AS c ON c.oid = t.tgrelid JOIN pg_namespace AS n ON n.oid = c.relnamespace
+JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+WHERE NOT t.tgisinternal AND t.tgenabled IN ('O', 'A') AND t.tgtype & 19 = 19 AND t.tgqual IS NULL
+  AND t.tgattr = CAST('' AS int2vector) AND n.nspname = {schema} AND c.relname = {name}
+  AND CASE p.proname WHEN 'moddatetime' THEN encode(t.tgargs, 'escape') = a.attname || '\000'
+      ELSE a.attname ~ '^\w+$' AND p.prosrc ~* ('\mnew\s*\.\s*"?' || a.attname || '"?\s*:?=') END
+"""
+
+
+def columns_set_by_triggers(table: TableName) -> Sql:
+    return sql(_SET_BY_TRIGGERS.strip(), schema=Literal(table.schema), name=Literal(table.name))
 
 
 def table_schemas(

@@ -216,6 +216,9 @@ class PostgresqlSession(Session):
         ordered = sorted(rows, key=lambda row: " AS ENUM " not in str(row[2]))
         return {**create, **{str(name): str(ddl) for name, _, ddl in ordered}}
 
+    def columns_set_at_changes(self, table: TableName) -> frozenset[str]:
+        return frozenset(str(name) for (name,) in self.query(catalog.columns_set_by_triggers(table)))
+
     def not_listed(self) -> dict[TableName, str]:
         with translated(self._connection):
             rows = self._driver.execute(catalog.NOT_LISTED).fetchall()

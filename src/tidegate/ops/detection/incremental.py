@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tidegate.model.columns import Column
 from tidegate.model.values import ValueKind
 from tidegate.ops.detection import column_names as names
@@ -21,16 +23,43 @@ def propose_incremental(table: TypedSchema, reasons: list[str]) -> Proposal | No
     if key is None:
         return None
     if changed is not None:
-        return _by_time(table, key, changed, reasons)
+        return _by_time(table, key, changed, reasons, f"{changed.column.name} tells when a row changed")
+    by_server = next((column for column in _indexed_times(table) if column.name in table.server_sets), None)
+    if by_server is not None:
+        why = f"the server sets {by_server.name} at every change of a row; an index starts with it"
+        return _by_time(table, key, Choice(by_server), reasons, why)
     number = table.schema.exact_column(key.columns[0])
     if len(key.columns) == 1 and number is not None and number.identity:
         return _by_number(table, key, reasons)
     return None
 
 
-def _by_time(table: TypedSchema, key: Key, changed: Choice, reasons: list[str]) -> Proposal:
+def propose_by_index(table: TypedSchema) -> Proposal | None:
+    """Return a proposal by a time that an index starts with, for the user to judge; None where there is no such time.
+
+    The catalog does not say whether an update moves the column, as it moves `touched` and not `ordered_at`."""
+    key, column = best_key(table.schema), next(iter(_indexed_times(table)), None)
+    if key is None or column is None:
+        return None
+    why = f"an index starts with {column.name}; risk: where an update does not move it, the target keeps the old row"
+    proposal = _by_time(table, key, Choice(column), [table.size], why)
+    return replace(
+        proposal, missing=f"`timestamp_column`, once you know that every update of a row moves {column.name}"
+    )
+
+
+def _indexed_times(table: TypedSchema) -> list[Column]:
+    """Return the times that an index starts with and that every row has."""
+    return [
+        column
+        for column in table.schema.columns
+        if table.is_time(column) and not column.nullable and table.schema.has_index_on(column.name)
+    ]
+
+
+def _by_time(table: TypedSchema, key: Key, changed: Choice, reasons: list[str], why: str) -> Proposal:
     column = changed.column
-    about = [f"{column.name} tells when a row changed", *changed.preference]
+    about = [why, *changed.preference]
     if not table.schema.has_index_on(column.name):
         about.append("risk: no index starts with it: every run scans the table")
     if column.nullable:

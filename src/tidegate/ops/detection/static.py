@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tidegate.model.columns import Column
 from tidegate.ops.detection import column_names as names
 from tidegate.ops.detection.column_names import choose
 from tidegate.ops.detection.keys import best_key, nullable_key
@@ -38,11 +39,15 @@ def _not_a_partition(table: TypedSchema) -> list[str]:
     candidate = choose(table.schema, names.DAYS + names.PERIODS, lambda column: True)
     if candidate is None:
         return []
-    name = candidate.column.name
-    unique = table.is_unique_alone(candidate.column)
-    return [
-        f"{name} is not a partition column: " + ("one row per value" if unique else f"type {candidate.column.type}")
-    ]
+    return [f"{candidate.column.name} is not a partition column: {_why_no_partition(table, candidate.column)}"]
+
+
+def _why_no_partition(table: TypedSchema, column: Column) -> str:
+    if table.is_unique_alone(column):
+        return "one row per value"
+    if not table.can_partition(column):
+        return f"type {column.type}"
+    return "rows may have no value there" if column.nullable else "too few rows to divide them"
 
 
 def _not_a_history(table: TypedSchema) -> list[str]:

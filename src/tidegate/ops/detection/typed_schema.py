@@ -22,6 +22,10 @@ class TypedSchema:
 
     schema: TableSchema
     kind_of: KindOf
+    without: frozenset[str] = frozenset()
+    """Columns that do not divide the table: some of its rows have no value there."""
+    server_sets: frozenset[str] = frozenset()
+    """Columns that the server sets at every change of a row."""
 
     def can_partition(self, column: Column) -> bool:
         """Return whether a column can partition the table. A unique column has one row per value, as in a calendar."""
@@ -32,6 +36,8 @@ class TypedSchema:
         return (column.name,) in (self.schema.primary_key, *self.schema.unique_keys)
 
     def _has_values(self, column: Column) -> bool:
+        if column.name in self.without:
+            return False
         match self.kind_of(column):
             case ValueKind.INTEGER | ValueKind.DATE | ValueKind.TIMESTAMP:
                 return True
@@ -42,7 +48,7 @@ class TypedSchema:
         return False
 
     def is_time(self, column: Column) -> bool:
-        return self.kind_of(column) in (ValueKind.DATE, ValueKind.TIMESTAMP)
+        return column.name not in self.without and self.kind_of(column) in (ValueKind.DATE, ValueKind.TIMESTAMP)
 
     def grows_with_loads(self, column: Column) -> bool:
         """Return whether the greatest value grows with every load. That of a text or of a random id need not."""
