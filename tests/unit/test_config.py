@@ -127,6 +127,8 @@ def test_a_short_table_has_every_default():
         "name": "daily",
         "kind": "partition",
         "decided": "",
+        "shows_values": False,
+        "invalid_values": None,
         "changes": None,
         "load": None,
         "check": None,
@@ -228,8 +230,8 @@ def test_an_unknown_key_names_the_nearest_right_one(refused):
         "Nothing was read or written.\n"
         "Did you mean `partition_column`? Settings here: batch_bytes, batch_rows, changes, check, checks, columns, "
         "create, "
-        "distribution, hold_back, initial_load_count, keys, kind, lake_table, load, look_back, max_apply_rows, "
-        "on_target_change, "
+        "distribution, hold_back, initial_load_count, invalid_values, keys, kind, lake_table, load, look_back, "
+        "max_apply_rows, on_target_change, "
         "only_columns, partition_column, proof, ready_query, restatement, restatement_column, retain, sort_keys, "
         "source_table, split_rows, target_table, transform, triggers, values, where."
     )
