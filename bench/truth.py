@@ -96,7 +96,7 @@ def _of_sqlserver(url: str, table: str, shape: TableSchema) -> pa.Table:
 def of_files(folder: Path, shape: TableSchema) -> pa.Table:
     """The same of Parquet files, whatever their types."""
     names = list(shape.names)
-    files = sorted(path for path in folder.rglob("*.parquet") if not path.name.startswith(("_", ".")))
+    files = sorted(path for path in _files(folder) if not path.name.startswith(("_", ".")))
     wanted = [path for path in files if set(names) <= set(pq.read_schema(path).names)]
     if not wanted:
         raise ValueError("no file has the columns of the source")
@@ -107,7 +107,12 @@ def of_files(folder: Path, shape: TableSchema) -> pa.Table:
 
 
 def rows_of_files(folder: Path) -> int:
-    return sum(pq.read_metadata(path).num_rows for path in folder.rglob("*.parquet"))
+    return sum(pq.read_metadata(path).num_rows for path in _files(folder))
+
+
+def _files(folder: Path) -> list[Path]:
+    """A window of several parts is a folder that has the name of a file."""
+    return [path for path in folder.rglob("*.parquet") if path.is_file()]
 
 
 def _spelled(cells: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -39,6 +39,7 @@ def _halves(job: dict[str, Any]) -> Any:
         partition_column="id",
         num_partitions=2,
         fetchsize=10_000,
+        preferTimestampNTZ=True,
         lower_bound=1,
         upper_bound=job["rows"],
     )
@@ -63,7 +64,7 @@ def append(job: dict[str, Any]) -> dict[str, Any]:
     where, options = None, _halves(job)
     if target.fetch(has_table).first()["found"]:
         newest = target.fetch(f"SELECT max(cob) AS newest FROM {table}").first()["newest"]
-        where, options = f"cob > {newest}", Postgres.ReadOptions(fetchsize=10_000)
+        where, options = f"cob > {newest}", Postgres.ReadOptions(fetchsize=10_000, preferTimestampNTZ=True)
     frame = DBReader(connection=source, source=table, where=where, options=options).run()
     written = Postgres.WriteOptions(batchsize=10_000, if_exists="append")
     DBWriter(connection=target, target=table, options=written).run(frame)
