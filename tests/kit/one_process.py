@@ -17,6 +17,11 @@ class OneProcess:
     def __init__(self, master: str = "local[*]") -> None:
         self.conf = {"spark.master": master}
 
+    def addTag(self, tag: str) -> None:
+        """Do nothing: there is no log of jobs."""
+
+    removeTag = addTag
+
     def range(self, start: int, end: int, step: int, tasks: int) -> OneProcess:
         numbers = pa.array(range(start, end, step), pa.int64())
         partitions = [[pa.record_batch({"id": numbers.slice(number, 1)})] for number in range(len(numbers))]

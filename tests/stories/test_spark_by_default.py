@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -42,11 +43,16 @@ with Tidegate.from_file(sys.argv[1]) as tidegate:
 """
 
 
-def tasks(folder: Path) -> list[dict[str, Any]]:
-    """Return the tasks that ended well, of all applications that logged here."""
+def events(folder: Path, name: str) -> list[dict[str, Any]]:
+    """Return the events of this name, of all applications that logged here."""
     logs = [path for path in folder.rglob("*") if path.is_file() and path.stat().st_size]
-    events = [json.loads(line) for path in logs for line in path.read_text().splitlines() if line.startswith("{")]
-    ended = [event for event in events if event["Event"] == "SparkListenerTaskEnd"]
+    lines = [json.loads(line) for path in logs for line in path.read_text().splitlines() if line.startswith("{")]
+    return [event for event in lines if event["Event"] == name]
+
+
+def tasks(folder: Path) -> list[dict[str, Any]]:
+    """Return the tasks that ended well."""
+    ended = events(folder, "SparkListenerTaskEnd")
     return [event for event in ended if event["Task End Reason"]["Reason"] == "Success"]
 
 
@@ -78,4 +84,6 @@ def test_rows_of_a_default_run_move_in_spark_tasks(story: Story, tmp_path: Path)
     # At least one for facts and one for the others, in each phase of the run, and two that compare.
     assert len(moved) >= 6
     assert all(bytes_from_python(task) > 0 for task in moved)
+    for job in events(log, "SparkListenerJobStart"):
+        assert re.search(r"tidegate (extract|load|verify) r-\d{8}-", job["Properties"]["spark.job.tags"])
     assert ask(story.target, "SELECT count(*) FROM customers") == [(50,)]

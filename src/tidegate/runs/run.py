@@ -151,6 +151,7 @@ class Run:
                     self.listener.moved,
                     self.pipeline.project.max_connections,
                     [rows or 0 for rows in counts],
+                    f"tidegate {phase} {self.id}",
                 )
         finally:
             self.listener.phase_ended()

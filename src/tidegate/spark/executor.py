@@ -19,7 +19,7 @@ import time
 import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
@@ -71,15 +71,18 @@ class Executor(ABC):
         progressed: Callable[[int], None] = lambda rows: None,
         at_once: int = 4,
         rows: Sequence[int] = (),
+        label: str = "",
     ) -> None:
         """Call `finished` in this thread, once per split, as soon as its outcome is known, and `progressed` with the
         rows moved so far. Never more than `at_once` splits run at a time, however large the cluster is. `rows` is about
-        how many rows each split moves, where that is known."""
+        how many rows each split moves, where that is known. `label` is shown where Spark shows its jobs."""
         outcomes: queue.SimpleQueue[SplitOutcome] = queue.SimpleQueue()
         counters = Counters(are_sent=self.has_tasks_here())
         shares = _Shares(splits, self.width(len(splits), at_once), rows)
         threads = [
-            threading.Thread(target=self._take, args=(shares, outcomes, counters), daemon=True, name=f"tidegate {name}")
+            threading.Thread(
+                target=self._take, args=(shares, outcomes, counters, label), daemon=True, name=f"tidegate {name}"
+            )
             for name in range(shares.width)
         ]
         # Daemons: a process that is interrupted ends, and what they had open is rolled back.
@@ -92,14 +95,15 @@ class Executor(ABC):
                 progressed(counters.rows())
                 finished(outcome)
 
-    def _take(self, shares: _Shares, outcomes: queue.SimpleQueue[SplitOutcome], counters: Counters) -> None:
+    def _take(self, shares: _Shares, outcomes: queue.SimpleQueue[SplitOutcome], counters: Counters, label: str) -> None:
         """Run one share after the other until none is left."""
         while share := shares.next():
             left = {number for number, _ in share}
             try:
-                for outcome in self._run(share, counters):
-                    left.discard(outcome.number)
-                    outcomes.put(outcome)
+                with self._labelled(label):
+                    for outcome in self._run(share, counters):
+                        left.discard(outcome.number)
+                        outcomes.put(outcome)
             except BaseException as problem:
                 for number in sorted(left):
                     counters.end(f"{number}", 0)
@@ -108,6 +112,10 @@ class Executor(ABC):
     def has_tasks_here(self) -> bool:
         """Return whether its tasks are other processes of this machine."""
         return False
+
+    def _labelled(self, label: str) -> AbstractContextManager[None]:
+        """Return a block in which the work of this thread carries the label."""
+        return nullcontext()
 
     @abstractmethod
     def width(self, splits: int, at_once: int) -> int:
@@ -144,6 +152,19 @@ class SparkExecutor(Executor):
         from tidegate.spark.session import is_local
 
         return self._is_warm or is_local(self.session)
+
+    @contextmanager
+    def _labelled(self, label: str) -> Iterator[None]:
+        """Jobs carry the label as a tag, classic and on Connect: the event log has it, and Spark's pages."""
+        if not label:
+            yield
+            return
+        self.session.addTag(label)
+        try:
+            yield
+        finally:
+            with suppress(Exception):  # a session that is gone has no tags
+                self.session.removeTag(label)
 
     def width(self, splits: int, at_once: int) -> int:
         from tidegate.spark.session import cores_of
