@@ -33,6 +33,11 @@ SELECT count(*) FROM pg_stat_activity
 WHERE datname = current_database() AND application_name LIKE 'tidegate load %' AND wait_event_type = 'Lock'
 """
 
+WORKER = """
+SELECT split_part(application_name, ':', 2)::int FROM pg_stat_activity
+WHERE datname = current_database() AND application_name LIKE 'tidegate load %' AND wait_event_type = 'Lock'
+"""
+
 
 def engine(*words: object, **environment: str) -> dict[str, Any]:
     """Return what `tidegate engine` answers."""
@@ -208,6 +213,25 @@ def test_killed_run_leaves_the_engine(story: Story, tmp_path: Path, warm: dict[s
     [after] = engine("status", **warm)["engines"]
     assert (after["pid"], after["in_use"]) == (before["pid"], False)
     story.assert_in_step(*FIVE_DAYS, SATURDAY, SUNDAY)
+
+
+@pytest.mark.thorough
+def test_killed_worker_costs_no_row(story: Story, tmp_path: Path, warm: dict[str, str]):
+    """The worker of a load gets SIGKILL. Spark repeats the task, and the run never notices."""
+    configuration = file(story, tmp_path / "tidegate.yml")
+    run(configuration, warm)
+    story.fill(SATURDAY)
+
+    process, holder = start_and_hold(story, configuration, warm)
+    [(worker,)] = ask(story.target, WORKER)
+    assert "pyspark.worker" in processes.command_line(worker)
+    processes.kill(worker)
+    wait_until(lambda: ask(story.target, WORKER) not in ([], [(worker,)]), "another worker loads")
+    holder.close()
+    output, errors = process.communicate(timeout=120)
+
+    assert process.returncode == 0, output + errors
+    story.assert_in_step(*FIVE_DAYS, SATURDAY)
 
 
 def test_killed_engine_fails_the_run_clearly(story: Story, tmp_path: Path, warm: dict[str, str]):
