@@ -94,10 +94,11 @@ ADOPTED = {day(number): LedgerEntry(1, "adopted", 10, "") for number in range(3,
             Scope(day(1)),
             {},
             [
-                "error: 1 row has no partition value and is not copied; correct them, or say with"
-                " `values: {nulls: exclude}` that they are left out on purpose"
+                "error: 1 row has no partition value and is not copied; correct them, load them by"
+                " `values: {nulls: load}`, or say with `values: {nulls: exclude}` that they are left out on purpose"
             ],
         ),
+        (seen(1, 2, 1, nulls=1234), Scope(day(1)), {"values": {"nulls": "load"}}, []),
         (
             seen(1, 2, 1, nulls=1234),
             Scope(day(1)),

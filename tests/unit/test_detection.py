@@ -267,7 +267,7 @@ def test_restatement_column(others: str, column: str | None):
             "COBID (integer) is a usual name for a reporting day; an index starts with it",
         ),
         (schema("COBID int32, id int64", "id COBID"), "risk: no index starts with COBID: planning scans the table"),
-        (schema("COBID int32 ?"), "risk: COBID is nullable: rows without it are counted and not copied"),
+        (schema("COBID int32 ?"), "the column may be null: rows without a value are copied, too, as one window"),
         (schema("COBID timestamp"), "risk: COBID has a time of day: each time becomes a partition value"),
         (schema("COBID string"), "risk: COBID is text: the newest value is the last one in text order"),
         (schema("period int32"), "period (int32) is a usual name for a day or period"),

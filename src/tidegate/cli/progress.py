@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tidegate.model.report import StepOutcome
+from tidegate.model.values import shown
 from tidegate.model.windows import is_whole
 from tidegate.runs.listener import Listener
 
@@ -93,7 +94,7 @@ class BarProgress(Listener):
 
 
 def _line(outcome: StepOutcome) -> str:
-    value = "" if is_whole(outcome.value) else outcome.value
+    value = "" if is_whole(outcome.value) else shown(outcome.value)
     about = f"{outcome.table}  {outcome.step} {value}".rstrip()
     if outcome.outcome == "failed":
         return f"{about}  failed: {outcome.error.splitlines()[0] if outcome.error else 'no reason was given'}"

@@ -303,7 +303,10 @@ class Change(ABC):
     def adopted_scope(self, state: TableState) -> Scope:
         """Return the scope of a target that was there before us: from the oldest window that it holds on, so that new
         ones follow as they do after a first run."""
-        oldest, known = min(state.target), state.scope or Scope()
+        known = state.scope or Scope()
+        oldest = min((value for value in state.target if not value.is_null), default=known.floor)
+        if oldest is None:
+            return known
         floor = oldest if known.floor is None else min(oldest, known.floor)
         return Scope(floor, known.ranges, known.forgotten - frozenset(state.target))
 

@@ -218,6 +218,18 @@ class LogRules:
     """Every window has all rows of the table: the newest one is its state."""
 
 
+@dataclass(frozen=True)
+class ExchangedRows:
+    """How rows may go from one window to another under a key that both know."""
+
+    column: Column
+    """The column that tells windows apart."""
+    keys: tuple[tuple[str, ...], ...]
+    """The keys under which a row of another window may be in the way."""
+    loads_nulls: bool = False
+    """Rows without a value are a window, too."""
+
+
 class Load(ABC):
     """How one table is applied. The class is found by its name; an object belongs to one table.
 
@@ -273,9 +285,8 @@ class Load(ABC):
         return False
 
     @property
-    def exchanges_rows(self) -> tuple[Column, tuple[tuple[str, ...], ...]] | None:
-        """Return the column that tells windows apart, and the keys under which rows may go from one window to another;
-        None where that cannot happen."""
+    def exchanges_rows(self) -> ExchangedRows | None:
+        """Return how rows may go from one window to another; None where that cannot happen."""
         return None
 
     @property

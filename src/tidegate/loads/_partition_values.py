@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from tidegate.interfaces.change import ChangeColumns, LoadNeeds
-from tidegate.interfaces.load import Load, Requirements
+from tidegate.interfaces.load import ExchangedRows, Load, Requirements
 from tidegate.model.columns import Column, TableSchema
 from tidegate.model.plan import Load as LoadStep
 from tidegate.model.plan import Notice
@@ -24,6 +24,8 @@ class PartitionValuesLoad(Load):
     settings: Any
     keys: tuple[str, ...]
     column: Column
+    loads_nulls: bool = False
+    """Rows without a value are a window of their own."""
     keys_across_values: tuple[tuple[str, ...], ...] = ()
     """Keys of the target without the partition column, such as `(id)`: a row of another value may have the same one."""
 
@@ -43,7 +45,9 @@ class PartitionValuesLoad(Load):
             key for key in (existing.primary_key, *existing.unique_keys) if key and change.by.name not in key
         )
         column = next((one for one in table.target_columns if one.name == change.by.name), change.by)
-        load = cls(settings, settings.keys or table.source.primary_key, column, across)
+        # A change of a plug-in need not have `values`.
+        loads_nulls = getattr(getattr(settings, "values", None), "nulls", "") == "load"
+        load = cls(settings, settings.keys or table.source.primary_key, column, loads_nulls, across)
         if not across:
             return load, table
         text = (
@@ -72,7 +76,6 @@ class PartitionValuesLoad(Load):
         return bool(self.keys_across_values) and any(step.value in state.target for step in loads)
 
     @property
-    def exchanges_rows(self) -> tuple[Column, tuple[tuple[str, ...], ...]] | None:
-        """Return the column by which windows are told apart, and the keys under which rows may go from one window to
-        another; None where that cannot happen."""
-        return (self.column, self.keys_across_values) if self.keys_across_values else None
+    def exchanges_rows(self) -> ExchangedRows | None:
+        found = ExchangedRows(self.column, self.keys_across_values, self.loads_nulls)
+        return found if self.keys_across_values else None

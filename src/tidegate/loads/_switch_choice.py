@@ -52,6 +52,8 @@ def choose(setting: str, found: Found, windows: Sequence[Value]) -> Choice:
         return Choice(False, layout.problem)
     if found.not_copied:
         return Choice(False, f"the target has {', '.join(found.not_copied)} besides the source's columns")
+    if any(window.is_null for window in windows):
+        return Choice(False, "rows without a value are loaded directly")
     if partition is None:
         return Choice(False, f"no partition takes {windows[0]}")
     if found.unmet:

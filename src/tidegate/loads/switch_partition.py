@@ -83,7 +83,8 @@ class SwitchPartition(PartitionValuesLoad):
         layout = self._layout(session, native, table) if self.settings.switch != "direct" else None
         created: list[Step] = []
         if native is not None and layout is not None and not layout.problem and not self.not_copied:
-            layout, created = self._with_new_partitions(session, native, layout, [step.value for step in loads])
+            values = [step.value for step in loads if not step.value.is_null]
+            layout, created = self._with_new_partitions(session, native, layout, values)
         explained, together = self._explained(session, native, layout, loads)
         return replace(self, together=together), [*created, *explained]
 

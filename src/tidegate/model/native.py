@@ -58,6 +58,7 @@ class PartitionLayout:
 
     def partition_of(self, value: Value | None) -> NativePartition | None:
         """Return the partition that takes a value, or null; None when there is none."""
+        value = None if value is None or value.is_null else value
         default = next((partition for partition in self.partitions if partition.is_default), None)
         if self.problem:
             return None

@@ -13,7 +13,8 @@ from tidegate.model.values import Value, ValueKind
 class Scope:
     """Every value from `floor` on, plus `ranges` (both ends included), without the `forgotten` values.
 
-    Without a floor only the ranges count.
+    Without a floor only the ranges count. Rows without a value are in every scope: only a table that loads them has
+    a window for them.
     """
 
     floor: Value | None = None
@@ -26,8 +27,8 @@ class Scope:
 
     def covers(self, value: Value) -> bool:
         """Return whether the value is in the scope."""
-        if value in self.forgotten:
-            return False
+        if value in self.forgotten or value.is_null:
+            return value not in self.forgotten
         above = self.floor is not None and value >= self.floor
         return above or any(low <= value <= high for low, high in self.ranges)
 

@@ -18,6 +18,15 @@ _MOMENT = re.compile(
 _COMPACT_DATE = re.compile(r"^(\d{4})(\d\d)(\d\d)$", re.ASCII)
 
 
+NULL_TEXT = "__HIVE_DEFAULT_PARTITION__"
+"""What Hive and Spark call the partition of rows without a value. Ledger and lake keep the null value under it."""
+
+
+def shown(text: str) -> str:
+    """Return a value's text as people read it: `null` for rows without a value."""
+    return "null" if text == NULL_TEXT else text
+
+
 class ValueKind(StrEnum):
     """How the values of a partition column or cursor are ordered."""
 
@@ -40,14 +49,25 @@ class Value:
     @classmethod
     def of(cls, text: object, kind: ValueKind) -> Value:
         """Return the value that a server's or a user's text means. Raises ValueError if it is no value of this kind."""
+        if text == NULL_TEXT:
+            return cls.null(kind)
         normalised, key = _PARSERS[kind](str(text))
         return cls(normalised, kind, key)
+
+    @classmethod
+    def null(cls, kind: ValueKind) -> Value:
+        """Return the value of rows whose column is null. It is less than every other value."""
+        return cls(NULL_TEXT, kind, _LEAST)
+
+    @property
+    def is_null(self) -> bool:
+        return self._key is _LEAST
 
     def minus(self, amount: int) -> Value:
         """Return the value that lies `amount` before this one: seconds of a time or date, units of a number.
 
         Return the same value where that cannot be computed: texts, infinity, years BC."""
-        if not amount:
+        if not amount or self.is_null:
             return self
         if self.kind in (ValueKind.INTEGER, ValueKind.DECIMAL):
             return Value.of(Decimal(self.text) - amount, self.kind)
@@ -60,13 +80,17 @@ class Value:
         return Value.of(earlier.date() if is_date else earlier.isoformat(" ", "seconds"), self.kind)
 
     @property
-    def native(self) -> int | str:
-        """Return a whole number as an int, and every other value as its text."""
+    def native(self) -> int | str | None:
+        """Return a whole number as an int, null as None, and every other value as its text."""
+        if self.is_null:
+            return None
         return int(self.text) if self.kind is ValueKind.INTEGER else self.text
 
     @property
     def sort_key(self) -> str:
         """Return a text that sorts as the value does. The value's own text need not: "10" sorts before "9"."""
+        if self.is_null:
+            return ""
         if self.kind in (ValueKind.INTEGER, ValueKind.DECIMAL):
             return _sort_key(Decimal(self.text))
         if self.kind is ValueKind.TEXT:
@@ -84,7 +108,24 @@ class Value:
         return hash(self._key)
 
     def __str__(self) -> str:
-        return self.text
+        return shown(self.text)
+
+
+class _Least:
+    """Less than every other key, whatever its type."""
+
+    def __lt__(self, other: object) -> bool:
+        return other is not self
+
+    def __gt__(self, other: object) -> bool:
+        return False
+
+    def __reduce__(self) -> str:
+        # There is one, also in another process.
+        return "_LEAST"
+
+
+_LEAST = _Least()
 
 
 def _sort_key(number: Decimal) -> str:

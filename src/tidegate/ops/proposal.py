@@ -166,13 +166,13 @@ def _settings(proposal: Proposal) -> Iterable[str]:
             yield f"{setting.name}: {_value(setting.value)}"
 
 
-def _value(value: str | int | tuple[str, ...] | Mapping[str, bool]) -> str:
+def _value(value: str | int | tuple[str, ...] | Mapping[str, bool | str]) -> str:
     """Return a value as YAML. `${` in a name is escaped, because it is not a variable."""
     match value:
         case Mapping():
-            return "{" + ", ".join(f"{_value(name)}: {str(flag).lower()}" for name, flag in value.items()) + "}"
+            return "{" + ", ".join(f"{_value(name)}: {_value(each)}" for name, each in value.items()) + "}"
         case int():
-            return str(value)
+            return str(value).lower()
         case str():
             return _scalar(value.replace("${", "$${"))
     return "[" + ", ".join(map(_value, value)) + "]"

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from tidegate.model.report import engine_in_words
+from tidegate.model.values import shown
 from tidegate.reports._markup import Html, isolate, join, prose, tag
 from tidegate.reports._pieces import definitions, empty, grid
 from tidegate.reports._reading import Facts, Run, Step
@@ -145,7 +146,7 @@ def _step(step: Step) -> Html:
     )
     cells = (
         tag("bdi", step.step),
-        tag("bdi", step.value or NONE),
+        tag("bdi", shown(step.value) or NONE),
         *measured,
         badge(step.outcome),
         prose(step.why),

@@ -159,15 +159,16 @@ class LoadSplit:
 
         A key with a column that is not copied is left out."""
         assert self.load.exchanges_rows is not None
-        column, keys = self.load.exchanges_rows
+        exchanged, kind = self.load.exchanges_rows, task.window.kind
+        of_null = Value.null(kind) if exchanged.loads_nulls else None
         by_name = {one.name: one for one in task.request.columns}
         found: set[Value | None] = set()
-        for key in keys:
+        for key in exchanged.keys:
             if by_name.keys() >= {*key}:
                 columns = [by_name[name] for name in key]
                 with session.staging_table(task.request.table, columns, window.cells(key)) as stage:
-                    rows = session.query(values_with_keys(task.request.table, column, stage, columns))
-                found |= {None if text is None else Value.of(text, task.window.kind) for (text,) in rows}
+                    rows = session.query(values_with_keys(task.request.table, exchanged.column, stage, columns))
+                found |= {of_null if text is None else Value.of(text, kind) for (text,) in rows}
         return found
 
     def _explained(self, refusal: DuplicateKey, others: Sequence[Value]) -> DuplicateKey:
@@ -175,7 +176,7 @@ class LoadSplit:
         assert self.load.exchanges_rows is not None
         shown = ", ".join(str(value) for value in others[:_SHOWN])
         more = f" and {len(others) - _SHOWN:,} more" if len(others) > _SHOWN else ""
-        column = self.load.exchanges_rows[0].name
+        column = self.load.exchanges_rows.column.name
         held_by = f" Rows of {column} {shown}{more} have the same keys." if others else ""
         return DuplicateKey(
             refusal.happened + held_by,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tidegate.logs import log
 from tidegate.model.names import pluralize
 from tidegate.model.report import RunReport, StepOutcome
+from tidegate.model.values import shown
 
 if TYPE_CHECKING:
     from tidegate.runs.run import Run
@@ -25,7 +26,7 @@ def log_step(run: Run, step: StepOutcome) -> None:
     """Write how a step ended. `why` says of a switch which partition it took, how long readers waited, and where the
     replaced rows are."""
     level = logging.ERROR if step.outcome == "failed" else logging.INFO
-    place = f"{step.table} {step.value}".strip()
+    place = f"{step.table} {shown(step.value)}".strip()
     rate = f", {step.rows / step.seconds:,.0f} rows/s" if step.rows and step.seconds else ""
     text = (
         f"{place}: {step.step} {step.outcome}, {pluralize(step.rows, 'row')}, {step.seconds:.3f} s{rate}, run {run.id}"

@@ -13,12 +13,26 @@ from tidegate.sql.text import AsText, Count, ExactColumn, IsOneOf, Literal, Name
 
 def has_value(column: Column, value: Value) -> Sql:
     """Return the condition for the rows of one value. The literal has the column's type, so that an index is used."""
-    return sql("{rows}", rows=_is_one_of(column, [value]))
+    return _has_one_of(column, [value])
 
 
 def other_rows(column: Column, values: Sequence[Value]) -> Sql:
     """Return the condition for the rows of all other values, null too."""
-    return sql("{column} IS NULL OR NOT ({rows})", column=Name.of(column.name), rows=_is_one_of(column, values))
+    name, known = Name.of(column.name), [value for value in values if not value.is_null]
+    if len(known) == len(values):
+        return sql("{column} IS NULL OR NOT ({rows})", column=name, rows=_is_one_of(column, known))
+    if not known:
+        return sql("{column} IS NOT NULL", column=name)
+    return sql("{column} IS NOT NULL AND NOT ({rows})", column=name, rows=_is_one_of(column, known))
+
+
+def _has_one_of(column: Column, values: Sequence[Value]) -> Sql:
+    name, known = Name.of(column.name), [value for value in values if not value.is_null]
+    if len(known) == len(values):
+        return sql("{rows}", rows=_is_one_of(column, known))
+    if not known:
+        return sql("{column} IS NULL", column=name)
+    return sql("({column} IS NULL OR {rows})", column=name, rows=_is_one_of(column, known))
 
 
 def _is_one_of(column: Column, values: Sequence[Value]) -> IsOneOf:
@@ -34,7 +48,7 @@ def count_by_value(table: TableName, column: Column, values: Sequence[Value], ne
         each=ExactColumn(Name.of(column.name), column.type),
         table=Name.of(table),
         greatest=raw("NULL") if newest is None else _greatest(newest),
-        rows=_is_one_of(column, values),
+        rows=_has_one_of(column, values),
     )
 
 

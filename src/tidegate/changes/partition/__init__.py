@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from tidegate.changes.partition.coverage import coverage_of
 from tidegate.changes.partition.inspect import inspect_table
-from tidegate.changes.partition.plan import plan, settled_values
+from tidegate.changes.partition.plan import newest_values, plan, settled_values
 from tidegate.errors import ConfigError, Unsupported
 from tidegate.interfaces.change import Change, ChangeColumns, Extraction, LoadNeeds, Sessions
 from tidegate.interfaces.database import Database
@@ -38,9 +38,9 @@ class Values(Settings):
     """The greatest value that counts, included."""
     exclude: tuple[ScalarText, ...] = ()
     """Values that do not count, such as 0, -1 or 99991231."""
-    nulls: Literal["refuse", "exclude"] = "refuse"
-    """What a null in the partition column means: `refuse`, `verify` fails while there are such rows; or `exclude`, they
-    are left out on purpose."""
+    nulls: Literal["refuse", "load", "exclude"] = "refuse"
+    """What a null in the partition column means: `refuse`, `verify` fails while there are such rows; `load`, they are
+    one window, which is compared on every run; or `exclude`, they are left out on purpose."""
 
     @model_validator(mode="after")
     def _in_order(self) -> Values:
@@ -141,12 +141,20 @@ class PartitionChange(Change):
         return self.settings.partition_column
 
     @property
+    def loads_nulls(self) -> bool:
+        """Return whether rows without a value are a window of their own."""
+        return self.settings.values.nulls == "load"
+
+    @property
     def restatement_column(self) -> Column | None:
         """Return the restatement column as the catalog spells it; None when none is named."""
         name = self.settings.restatement_column
         return self.table.source.column(name) if name else None
 
     def value(self, text: object) -> Value:
+        # A text column may hold the word itself: there the null value has only its long name.
+        if text == "null" and self.loads_nulls and self.kind is not ValueKind.TEXT:
+            return Value.null(self.kind)
         try:
             return Value.of(text, self.kind)
         except ValueError as problem:
@@ -186,8 +194,7 @@ class PartitionChange(Change):
         active = {value for value, entry in state.ledger.items() if entry.is_active}
         settled = settled_values(self.settings, state.source, state.ready)
         known = sorted(value for value in {*active, *settled} if scope.covers(value))
-        kept = self.settings.retain.target
-        return known if kept is None else known[-kept:]
+        return newest_values(known, self.settings.retain.target)
 
     def source_request(self, window: Value) -> ReadRequest:
         return self.table.from_source(has_value(self.column, window))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tidegate.changes.partition.plan import settled_values
+from tidegate.changes.partition.plan import newest_values, settled_values
 from tidegate.model.coverage import Coverage, Outside
 from tidegate.model.scope import Scope
 from tidegate.model.state import TableState
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 def coverage_of(settings: _PartitionTable, state: TableState, scope: Scope) -> Coverage:
     """Return which values of the source are outside of the scope, by the rule that leaves them out."""
-    in_source, on_purpose = set(state.source), settings.values.nulls == "exclude"
+    nulls = settings.values.nulls
+    in_source, on_purpose = {value for value in state.source if not value.is_null}, nulls == "exclude"
     inside = {value for value in in_source if scope.covers(value)}
     forgotten = in_source & scope.forgotten
     # Without a floor and ranges nothing was ready yet: these values wait, no rule leaves them out.
@@ -24,7 +25,7 @@ def coverage_of(settings: _PartitionTable, state: TableState, scope: Scope) -> C
     known = {*settled_values(settings, state.source, state.ready), *standing, *state.lake}
     in_scope = sorted(value for value in known if scope.covers(value))
     newest = settings.retain.target
-    beyond = set() if newest is None else inside & set(in_scope[:-newest])
+    beyond = inside - set(newest_values(in_scope, newest))
     rules = (
         Outside(_rule_of_the_floor(settings, state, scope), len(older)),
         Outside("values", state.excluded),
@@ -32,14 +33,16 @@ def coverage_of(settings: _PartitionTable, state: TableState, scope: Scope) -> C
         Outside(f"retain: {{target: {newest}}}", len(beyond)),
     )
     rows = f"{state.nulls:,} {'row has' if state.nulls == 1 else 'rows have'} no partition value and"
+    uncovered = 0 if nulls in ("exclude", "load") else state.nulls
     besides = [value for value in state.target if value not in standing and value not in inside]
     return Coverage(
         total=len(in_source) + state.excluded,
         outside=tuple(rule for rule in rules if rule.count),
         excluded_rows=state.nulls if on_purpose else 0,
-        uncovered_rows=0 if on_purpose else state.nulls,
+        uncovered_rows=uncovered,
         uncovered=f"{rows} {'is' if state.nulls == 1 else 'are'} not copied",
-        remedy="correct them, or say with `values: {nulls: exclude}` that they are left out on purpose",
+        remedy="correct them, load them by `values: {nulls: load}`, or say with `values: {nulls: exclude}` that they"
+        " are left out on purpose",
         besides=tuple(value.text for value in sorted(besides)),
         is_empty=bool(in_source or state.excluded or state.nulls) and not state.target,
     )

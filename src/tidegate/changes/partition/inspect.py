@@ -15,8 +15,9 @@ from tidegate.model.columns import Column
 from tidegate.model.names import TableName
 from tidegate.model.scope import Scope
 from tidegate.model.state import LakeEntry, LedgerEntry, SourceValue, TableState
-from tidegate.model.values import Value
+from tidegate.model.values import NULL_TEXT, Value
 from tidegate.sql import partitions
+from tidegate.sql.partitions import count_nulls
 from tidegate.tables.found import UNTOUCHED
 
 if TYPE_CHECKING:
@@ -35,12 +36,16 @@ def inspect_table(change: PartitionChange, sessions: Sessions, *, count_all: boo
         change, sessions.source, table.source.name, change.column, table.source.has_index_on(change.column.name)
     )
     values = _allowed(change, in_source)
+    excluded = len(in_source) - len(values) + sentinels
     ledger = sessions.ledger.entries(table.ledger_name) if sessions.ledger else {}
     entries = {Value.of(text, change.kind): entry for text, entry in ledger.items()}
     copies = sessions.scope_copies(change.lake_table, table.ledger_name)
     # Without a copy of the scope every entry is opened: each carries the scope of its time.
     found = sessions.lake.entries(change.lake_table, ledger if copies.known is not None else {})
-    in_target = _held(change, sessions.target)
+    nulls = _count_nulls(change, sessions.source) if change.column.nullable else 0
+    if change.loads_nulls and (nulls or NULL_TEXT in ledger):
+        values = [Value.null(change.kind), *values]
+    in_target = _held(change, sessions.target, NULL_TEXT in ledger)
     ready = _ready(change, sessions.source)
     scope = copies.known if copies.known is not None else found.scope
     settled = settled_values(settings, values, ready)
@@ -60,8 +65,8 @@ def inspect_table(change: PartitionChange, sessions: Sessions, *, count_all: boo
         scope=scope,
         scope_copies=copies,
         is_ours=bool(entries) or copies.known is not None,
-        nulls=_count_nulls(change, sessions.source) if change.column.nullable else 0,
-        excluded=len(in_source) - len(values) + sentinels,
+        nulls=nulls,
+        excluded=excluded,
         ready=ready,
         columns_id=table.columns_id,
         storage_types=table.storage_types,
@@ -89,6 +94,13 @@ def _distinct(
 ) -> tuple[list[Value], int]:
     """Return the values, and how many were left out because `values: {exclude: ...}` spells them."""
     texts = session.partition_values(name, column, indexed=indexed, limit=MOST_VALUES + 1)
+    if NULL_TEXT in texts:
+        raise Unsupported(
+            f"{change.table.key}: {name} has rows whose {column.name} is the text {NULL_TEXT}, which names rows without"
+            " a value.",
+            UNTOUCHED,
+            "Correct these rows, or partition by another column.",
+        )
     if len(texts) > MOST_VALUES:
         raise Unsupported(
             f"{change.table.key}: {column.name} has more than {MOST_VALUES:,} different values in {name}.",
@@ -129,11 +141,15 @@ def _allowed(change: PartitionChange, values: Iterable[Value]) -> list[Value]:
     ]
 
 
-def _held(change: PartitionChange, target: Session) -> list[Value]:
+def _held(change: PartitionChange, target: Session, knows_nulls: bool) -> list[Value]:
+    """Return the values of the target. Once rows without a value were loaded, their window is there, if only empty."""
     if change.table.target is None:
         return []
-    indexed = change.table.target.has_index_on(change.target_column.name)
-    return _distinct(change, target, change.table.target_name, change.target_column, indexed)[0]
+    name, column = change.table.target_name, change.target_column
+    values, _ = _distinct(change, target, name, column, change.table.target.has_index_on(column.name))
+    if not change.loads_nulls or not (knows_nulls or _number(target.query(count_nulls(name, column))[0][0])):
+        return values
+    return [Value.null(change.kind), *values]
 
 
 def _ready(change: PartitionChange, source: Session) -> frozenset[Value] | None:
@@ -164,7 +180,7 @@ def _look_back(count: int, settled: list[Value], entries: dict[Value, LedgerEntr
     """The newest loaded values. Counted from what was loaded, not from what the source has by now: after mornings
     without a run, a value that was restated in time must not have slid out of sight."""
     loaded = [value for value in settled if value in entries and entries[value].is_active]
-    return (loaded or settled)[-count:] if count else []
+    return newest_values(loaded or settled, count)
 
 
 def _count_source(change: PartitionChange, source: Session, values: list[Value]) -> dict[Value, SourceValue]:
@@ -174,7 +190,9 @@ def _count_source(change: PartitionChange, source: Session, values: list[Value])
         for some in _some_at_once(values)
         for row in source.query(partitions.count_by_value(change.table.source.name, change.column, some, watched))
     ]
-    return {Value.of(text, change.kind): SourceValue(_number(count), _text(greatest)) for text, count, greatest in rows}
+    found = {_counted(change, text): SourceValue(_number(count), _text(greatest)) for text, count, greatest in rows}
+    # Rows that got their value are no longer without one: none is a count, too.
+    return {**{value: SourceValue(0) for value in values if value.is_null}, **found}
 
 
 def _count_target(change: PartitionChange, target: Session, values: list[Value]) -> dict[Value, int]:
@@ -183,7 +201,11 @@ def _count_target(change: PartitionChange, target: Session, values: list[Value])
         for some in _some_at_once(values)
         for row in target.query(partitions.count_by_value(change.table.target_name, change.target_column, some, None))
     ]
-    return {Value.of(text, change.kind): _number(count) for text, count, _ in rows}
+    return {_counted(change, text): _number(count) for text, count, _ in rows}
+
+
+def _counted(change: PartitionChange, text: object) -> Value:
+    return Value.null(change.kind) if text is None else Value.of(text, change.kind)
 
 
 def _some_at_once(values: list[Value]) -> Iterator[list[Value]]:
@@ -193,7 +215,7 @@ def _some_at_once(values: list[Value]) -> Iterator[list[Value]]:
 
 
 def _count_nulls(change: PartitionChange, source: Session) -> int:
-    return _number(source.query(partitions.count_nulls(change.table.source.name, change.column))[0][0])
+    return _number(source.query(count_nulls(change.table.source.name, change.column))[0][0])
 
 
 def _number(value: object) -> int:

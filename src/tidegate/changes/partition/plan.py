@@ -48,15 +48,23 @@ class PartitionRules(Protocol):
 
 
 def settled_values(rules: PartitionRules, source: Iterable[Value], ready: frozenset[Value] | None) -> list[Value]:
-    """The source's values in order, without the newest `hold_back` and without those that are not ready."""
-    ordered = sorted(source)
+    """The source's values in order, without the newest `hold_back` and without those that are not ready.
+
+    Rows without a value wait for nothing."""
+    nulls, ordered = _nulls_first(source)
     kept = ordered[: max(len(ordered) - rules.hold_back, 0)]
-    return [value for value in kept if ready is None or value in ready]
+    return [*nulls, *(value for value in kept if ready is None or value in ready)]
 
 
-def newest_values(settled: list[Value], count: int | None) -> list[Value]:
-    """Return the newest of these values in order; all of them without a count."""
-    return settled if count is None else settled[-count:]
+def newest_values(settled: Iterable[Value], count: int | None) -> list[Value]:
+    """Return the newest of these values in order; all of them without a count. Null is no value and not counted."""
+    nulls, ordered = _nulls_first(settled)
+    return [*nulls, *(ordered if count is None else ordered[len(ordered) - min(count, len(ordered)) :])]
+
+
+def _nulls_first(values: Iterable[Value]) -> tuple[list[Value], list[Value]]:
+    ordered = sorted(values)
+    return [value for value in ordered if value.is_null], [value for value in ordered if not value.is_null]
 
 
 def scope_for(rules: PartitionRules, state: TableState, request: Request) -> Scope:
@@ -64,7 +72,7 @@ def scope_for(rules: PartitionRules, state: TableState, request: Request) -> Sco
     scope = state.scope if state.scope is not None else _scope_told_by_ledger(state)
     if request.between is not None:
         return scope.with_range(*request.between)
-    settled = settled_values(rules, state.source, state.ready)
+    _, settled = _nulls_first(settled_values(rules, state.source, state.ready))
     if scope.floor is None and settled:
         return Scope(newest_values(settled, rules.initial_load_count)[0], scope.ranges, scope.forgotten)
     return scope
@@ -76,7 +84,8 @@ def _scope_told_by_ledger(state: TableState) -> Scope:
     loaded = {value for value, entry in state.ledger.items() if entry.is_active}
     forgotten = frozenset(value for value, entry in state.ledger.items() if entry.kind == "forgotten")
     ranges: list[tuple[Value, Value]] = []
-    for is_loaded, some in groupby(sorted({*state.source, *loaded} - forgotten), key=loaded.__contains__):
+    _, known = _nulls_first({*state.source, *loaded} - forgotten)
+    for is_loaded, some in groupby(known, key=loaded.__contains__):
         if is_loaded:
             first, *others = some
             ranges.append((first, others[-1] if others else first))
@@ -131,7 +140,7 @@ class _Planner:
         return [value for value in wanted if self.request.reload is None or value in self.request.reload]
 
     def _kept(self, newest: int | None) -> set[Value]:
-        return set(self.in_scope if newest is None else self.in_scope[-newest:] if newest else [])
+        return set(newest_values(self.in_scope, newest))
 
     # The lake
 

@@ -13,6 +13,8 @@ from tidegate.ops.detection.typed_schema import TypedSchema
 
 _FIRST_RUN = "the first run copies every value; with 10 it would take the newest ten and leave the older ones out"
 
+_NULLS = "the column may be null: rows without a value are copied, too, as one window"
+
 
 def propose_partition(table: TypedSchema, chosen: Choice, history: History | None) -> Proposal:
     reasons = [table.size]
@@ -24,6 +26,7 @@ def propose_partition(table: TypedSchema, chosen: Choice, history: History | Non
         _restatement(table, chosen.column),
         _keys(table.schema),
         Setting("initial_load_count", "all", (_FIRST_RUN,)),
+        *([Setting("values", {"nulls": "load"}, (_NULLS,))] if chosen.column.nullable else []),
     )
     return Proposal(table.schema.name, "partition", tuple(reasons), settings)
 
@@ -35,8 +38,6 @@ def _about_partition(table: TypedSchema, chosen: Choice) -> tuple[str, ...]:
     why += chosen.preference
     if not indexed:
         why.append(f"risk: no index starts with {column.name}: planning scans the table")
-    if column.nullable:
-        why.append(f"risk: {column.name} is nullable: rows without it are counted and not copied")
     if table.kind_of(column) is ValueKind.TIMESTAMP:
         why.append(f"risk: {column.name} has a time of day: each time becomes a partition value")
     if table.kind_of(column) is ValueKind.TEXT:

@@ -13,7 +13,7 @@ class Setting:
     """One setting and its reasons. None as value: only the reasons are written, as comments."""
 
     name: str
-    value: str | int | tuple[str, ...] | Mapping[str, bool] | None
+    value: str | int | tuple[str, ...] | Mapping[str, bool | str] | None
     why: tuple[str, ...] = ()
 
 
