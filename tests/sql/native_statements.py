@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from sql.statements import COBID, DAY, NEXT_DAY, ODD, Statement, own
+from sql.statements import COBID, DAY, NEXT_DAY, NO_DAY, ODD, Statement, own
 from tidegate.interfaces import Session
 from tidegate.interfaces.native_partitions import NativePartitions, Switch
 from tidegate.loads._switch import copy_others, holds_rows
@@ -83,6 +83,12 @@ ALL: dict[str, Statement] = {
     "native_book": Statement(book),
     "native_other_rows": Statement(
         lambda session: session.query(contents.has_rows(ODD, other_rows(*own(session, COBID), [DAY])))
+    ),
+    "native_other_rows_than_nulls": Statement(
+        lambda session: [
+            session.query(contents.has_rows(ODD, other_rows(*own(session, COBID), values)))
+            for values in ([NO_DAY], [NO_DAY, DAY])
+        ]
     ),
 }
 OF_PARTITIONS: dict[str, Statement] = {

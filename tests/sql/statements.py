@@ -124,6 +124,7 @@ EVERY_TYPE = tuple(
     )
 )
 POINT = bytes(4) + b"\x01\x01\x00\x00\x00" + bytes(16)
+NO_DAY = Value.null(ValueKind.INTEGER)
 DAY, NEXT_DAY = Value.of(20240131, ValueKind.INTEGER), Value.of(20240201, ValueKind.INTEGER)
 TEXTS = [Value.of("it's", ValueKind.TEXT), Value.of("back\\slash", ValueKind.TEXT)]
 VALUES = (
@@ -438,6 +439,9 @@ SHARED: dict[str, Statement] = {
     "partition_texts_by_index": Statement(lambda session: values(session, *own(session, NOTE), indexed=True)),
     "partition_texts_by_scan": Statement(lambda session: values(session, *own(session, NOTE), indexed=False)),
     "partition_counts": Statement(lambda session: counts(session, COBID, [DAY, NEXT_DAY])),
+    "partition_counts_of_nulls": Statement(
+        lambda session: [counts(session, COBID, [NO_DAY, *more]) for more in ([], [DAY])]
+    ),
     "partition_counts_of_texts": Statement(lambda session: counts(session, NOTE, TEXTS)),
     "partition_counts_and_newest": Statement(lambda session: counts(session, COBID, [DAY], LOAD_ID)),
     "partition_newest": Statement(

@@ -1,0 +1,4 @@
+SELECT CAST("cobid" AS character varying(65535)), count(*), NULL
+FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE "cobid" IS NULL GROUP BY "cobid";
+SELECT CAST("cobid" AS character varying(65535)), count(*), NULL
+FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE ("cobid" IS NULL OR "cobid" = CAST('20240131' AS integer)) GROUP BY "cobid";
