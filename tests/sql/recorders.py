@@ -206,6 +206,7 @@ class SqlServerRecorder(Recorder):
 
     def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(sqlserver_session.mssql_python, "connect", lambda *login, **arguments: self)
+        monkeypatch.setattr(sqlserver_session, "require_listener", lambda connection, timeout: None)
         monkeypatch.setattr(sqlserver_stage, "FEW_ROWS", 0)  # otherwise these few rows would go by INSERT
         monkeypatch.setattr(uuid, "uuid4", lambda: SimpleNamespace(hex="1"))
 

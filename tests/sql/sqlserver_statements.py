@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pyarrow as pa
 
-from sql.statements import COBID, ODD, TEXTS, Statement, counts, in_transaction, own, read, write
+from sql.statements import ANOTHER, COBID, ODD, TEXTS, Statement, counts, in_transaction, joint_load, own, read, write
 from tidegate.databases.sqlserver.types import logical_type
 from tidegate.errors import Transient, Unsupported, ValueProblem
 from tidegate.hashing.arrow import arrow_type
@@ -106,7 +106,23 @@ VALUES = (
     ("nvarchar(max)", Value.of("it's", ValueKind.TEXT)),
 )
 
+
+def joint_load_of_rows(session: Session) -> None:
+    """Bring rows into a table inside of one transaction: a second session fills their stage."""
+    with session.one_transaction([], []):
+        write(session, *own(session, COBID))
+
+
+FOREIGN_KEYS = [
+    ("fk", ODD.schema, ODD.name, ANOTHER.schema, ANOTHER.name, 0, "CASCADE", "NO_ACTION", 1, "cobid", "id"),
+    ("not trusted", ANOTHER.schema, ANOTHER.name, ODD.schema, ODD.name, 1, "NO_ACTION", "NO_ACTION", 1, "id", "cobid"),
+]
+
 SQLSERVER: dict[str, Statement] = {
+    "joint_load": Statement(
+        joint_load, answers={"FROM sys.foreign_keys AS f": FOREIGN_KEYS, "FROM sys.triggers AS t": [("audit",)]}
+    ),
+    "joint_load_of_rows": Statement(joint_load_of_rows),
     "mark_clock_of_row_versions": Statement(
         lambda session: session.query(session.database.clock_query(typed("rv", "timestamp")))
     ),

@@ -41,6 +41,37 @@ def read(declared: str, values: pa.Array, read_as: Type | None = None, *, as_tex
 
 
 @pytest.mark.parametrize(
+    ("declared", "value", "staged_as"),
+    [
+        ("nvarchar(4)", "ab\U0001f40b", "nvarchar(4)"),
+        ("nchar(4)", "ab  ", "nvarchar(4)"),
+        ("varchar(4)", "abcd", "nvarchar(4)"),
+        ("varchar(4001)", "x" * 4001, "nvarchar(max)"),
+        ("nvarchar(max)", "x" * 4001, "nvarchar(max)"),
+        ("binary(4)", b"\0\1\2\3", "varbinary(4)"),
+        ("varbinary(max)", b"x" * 9000, "varbinary(max)"),
+    ],
+)
+def test_a_stage_has_the_lengths_of_the_target(declared: str, value: str | bytes, staged_as: str):
+    values = pa.array([value, None])
+    assert brought(declared, values)[0] in (value, str(value).rstrip() if isinstance(value, str) else value)
+    assert stage_types([column(declared)], pa.schema([("c", values.type)])) == [staged_as]
+
+
+@pytest.mark.parametrize(
+    ("declared", "value", "length"),
+    [
+        ("nvarchar(4)", "abc\U0001f40b", "4 characters"),  # beyond U+FFFF a character is two units
+        ("varchar(4)", "abcd ", "4 characters"),  # the server would cut the blank without an error
+        ("varbinary(4)", b"12345", "4 bytes"),
+    ],
+)
+def test_a_value_that_is_too_long_is_refused_by_name(declared: str, value: str | bytes, length: str):
+    with pytest.raises(ValueProblem, match=f"column c cannot store .* longer than {length}"):
+        brought(declared, pa.array([value]))
+
+
+@pytest.mark.parametrize(
     ("declared", "values", "texts"),
     [
         ("date", pa.array([date(1, 1, 1), date(9999, 12, 31)]), ["0001-01-01", "9999-12-31"]),
@@ -105,7 +136,7 @@ def test_the_types_of_a_stage_follow_what_comes():
     )
     columns = [column(kind) for kind in ("tinyint", "decimal(38,18)", "nvarchar(5)", "image", "bit")]
 
-    assert stage_types(columns, schema) == ["smallint", "decimal(38,18)", "nvarchar(max)", "varbinary(max)", "bit"]
+    assert stage_types(columns, schema) == ["smallint", "decimal(38,18)", "nvarchar(5)", "varbinary(max)", "bit"]
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -51,7 +52,31 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     slept: list[float] = []
     clock = SimpleNamespace(monotonic=lambda: sum(slept), sleep=slept.append)
     monkeypatch.setattr(sqlserver_session, "time", clock)
+    monkeypatch.setattr(sqlserver_session, "require_listener", lambda connection, timeout: None)
     return slept
+
+
+@pytest.mark.parametrize(
+    ("host", "problem"),
+    [("127.0.0.1", "nothing listens on port 1 of 127.0.0.1"), ("no.such.invalid", "the host name no.such.invalid is")],
+)
+def test_an_unreachable_server_is_named_in_words(host: str, problem: str):
+    """At once: the driver would try until its login times out, and then tell a number."""
+    server = SqlServer(Connection("sqlserver", host, 1, "uat", options=(("login_timeout", "30"),)))
+    started = time.monotonic()
+    with pytest.raises(Unreachable, match=problem):
+        server.connect("test")
+    assert time.monotonic() - started < 10
+
+
+def test_a_driver_without_its_libraries_says_so(monkeypatch: pytest.MonkeyPatch):
+    def connect(*login: object, **arguments: object) -> None:
+        raise RuntimeError("Failed to load the driver. Please read the documentation.")
+
+    SqlServerRecorder().install(monkeypatch)
+    monkeypatch.setattr(sqlserver_session.mssql_python, "connect", connect)
+    with pytest.raises(Unreachable, match="apt-get install libltdl7"):
+        SqlServerRecorder.database.connect("test")
 
 
 def test_a_database_that_wakes_up_is_waited_for(waits: list[float], monkeypatch: pytest.MonkeyPatch):

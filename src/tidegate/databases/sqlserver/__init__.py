@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
-from tidegate.databases.sqlserver import transactions, types
+from tidegate.databases.sqlserver import structure, transactions, types
 from tidegate.databases.sqlserver.dialect import DIALECT
 from tidegate.databases.sqlserver.snapshots import procedures
 from tidegate.databases.sqlserver.statements import create_stage
@@ -21,6 +21,7 @@ from tidegate.errors import Unsupported
 from tidegate.interfaces import Capabilities, Database, Session
 from tidegate.interfaces.archive import Migration
 from tidegate.model.columns import Column, TableSchema
+from tidegate.model.foreign_keys import ForeignKey
 from tidegate.model.names import TableName
 from tidegate.model.types import type_fit
 from tidegate.model.values import ValueKind
@@ -234,6 +235,21 @@ class SqlServer(Database):
             column=Name.of(column),
             expression=raw(expression),
         )
+
+    can_bypass_triggers = True
+
+    def deferral(self, keys: Sequence[ForeignKey]) -> tuple[str, str]:
+        foreign = [f"{key.name} of {key.table}" for key in keys if not key.may_alter]
+        if foreign:
+            return "", f"this login needs ALTER on the tables to set their constraints aside: {', '.join(foreign)}"
+        untrusted = [f"{key.name} of {key.table}" for key in keys if not key.is_validated]
+        if untrusted:
+            remedy = f"run ALTER TABLE ... WITH CHECK CHECK CONSTRAINT for {', '.join(untrusted)}"
+            return "", f"constraints that are not trusted would have to be checked as a whole: {remedy}"
+        return "with their foreign keys checked by the server at its end; readers wait until it ends", ""
+
+    def comment(self, table: TableName, column: str, text: str) -> Sql | None:
+        return structure.comment(table, column, text)
 
     def index_problem(self, columns: Sequence[Column]) -> str:
         if sum(map(_key_bytes, columns)) > LONGEST_KEY:

@@ -84,6 +84,7 @@ _TEMPORARY = re.compile(  # a database that resumes or fails over, a server that
     re.IGNORECASE,
 )
 _NO_DATABASE = re.compile(r"cannot open database|database .* does not exist", re.IGNORECASE)  # also ends "login failed"
+_NO_DRIVER = re.compile(r"failed to load the driver", re.IGNORECASE)
 _IN_COPY = re.compile(r"Sql Error: (\d+): Class \d+: State \d+: ")
 _OUR_LIMIT = re.compile(r"timeout expired|bulk copy operation timed out after", re.IGNORECASE)
 _PREFIX = re.compile(r"^(Driver Error: .*?; DDBC Error: )?(\[[^\]]*\])*\s*", re.DOTALL)
@@ -180,7 +181,9 @@ def unreachable(problem: BaseException, connection: Connection) -> TidegateError
         happened = f"No connection to {connection.display}: {message}."
         return Transient(happened, "Nothing was read or written.", "Run again: the server says that this is temporary.")
     remedy = "Check host and port, and that the server is up and listens on TCP."
-    if _NO_DATABASE.search(message):
+    if _NO_DRIVER.search(message):
+        remedy = "Install what the driver needs (Debian, Ubuntu: apt-get install libltdl7 libkrb5-3 libgssapi-krb5-2)."
+    elif _NO_DATABASE.search(message):
         remedy = "Check the name of the database, and that this user may use it."
     elif _LOGIN.search(message):
         remedy = "Check user and password, and that this user may use the database."

@@ -19,10 +19,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidegate.databases.sqlserver.dialect import quoted
-from tidegate.databases.sqlserver.types import base_type
+from tidegate.databases.sqlserver.types import CHARACTERS, NCHARS, base_type
 from tidegate.errors import NotNative, ValueProblem
 from tidegate.hashing.hexadecimal import hex_from_bytes
 from tidegate.model.columns import Column
+from tidegate.model.names import pluralize
 
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 _IN_UTF16 = ("nvarchar", "nchar", "ntext", "sql_variant")
@@ -123,14 +124,27 @@ def _stage_type(column: Column, kind: pa.DataType) -> str:
     if pa.types.is_decimal(kind):
         return f"decimal({kind.precision},{kind.scale})"
     if pa.types.is_binary(kind):
-        return "varbinary(max)"
+        size = _longest_staged(column)
+        return f"varbinary({size})" if size else "varbinary(max)"
     if pa.types.is_boolean(kind):
         return "bit"
     if pa.types.is_integer(kind):
         return {16: "smallint", 32: "int"}.get(kind.bit_width, "bigint")
     if pa.types.is_floating(kind):
         return "real" if kind.bit_width == 32 else "float"
-    return "nvarchar(max)"
+    size = _longest_staged(column)
+    return f"nvarchar({size})" if size else "nvarchar(max)"
+
+
+def _longest_staged(column: Column) -> int:
+    """Return the length of a column of texts or bytes in the stage; 0 for any length.
+
+    Sorts and joins over the stage ask for memory by these lengths, as if every value had half of it: (max) counts as
+    4,000 bytes. A varchar of n bytes has at most n UTF-16 units."""
+    kind, size = base_type(column.type), column.logical_type.size or 0
+    if kind in ("varbinary", "binary"):
+        return size
+    return size if kind in CHARACTERS and size <= NCHARS else 0
 
 
 def staged(batches: Iterator[pa.RecordBatch], columns: Sequence[Column], table: str) -> Iterator[pa.RecordBatch]:
@@ -184,10 +198,31 @@ def _staged(array: pa.Array, column: Column, table: str) -> pa.Array:
         raise _value_problem(table, column, "a number that is neither 0 nor 1")
     written = _temporal_texts(array, column) if pa.types.is_temporal(kind) else array
     if not pa.types.is_string(written.type):
+        _require_length(written, column, table)
         return written
-    if _is_padded(column):
-        return pc.utf8_rtrim(written, " ")
-    return _readable(written, column, table)
+    ready = pc.utf8_rtrim(written, " ") if _is_padded(column) else _readable(written, column, table)
+    _require_length(ready, column, table)
+    return ready
+
+
+def _require_length(array: pa.Array, column: Column, table: str) -> None:
+    """Raise ValueProblem for a text or bytes that the stage cannot hold: the bulk copy would not name the column."""
+    size = _longest_staged(column)
+    if not size or not (pa.types.is_string(array.type) or pa.types.is_binary(array.type)):
+        return
+    if (pc.max(pc.binary_length(array)).as_py() or 0) <= size:
+        return
+    is_text = pa.types.is_string(array.type)
+    longest = pc.max(_utf16_units(array)).as_py() if is_text else pc.max(pc.binary_length(array)).as_py()
+    if longest > size:
+        unit = "character" if is_text else "byte"
+        raise _value_problem(table, column, f"it is longer than {pluralize(size, unit)}")
+
+
+def _utf16_units(texts: pa.Array) -> pa.Array:
+    """Return the lengths as nvarchar counts them: two for a character beyond U+FFFF."""
+    beyond = pc.count_substring_regex(texts, r"[\x{10000}-\x{10FFFF}]")
+    return pc.add(pc.utf8_length(texts), beyond)
 
 
 def _readable(texts: pa.Array, column: Column, table: str) -> pa.Array:

@@ -19,15 +19,15 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import mssql_python
 
 from tidegate.databases._key_ranges import split_by_key
-from tidegate.databases.sqlserver import catalog, constraints, layout, server
+from tidegate.databases.sqlserver import catalog, constraints, layout, server, structure
 from tidegate.databases.sqlserver.dialect import DIALECT
 from tidegate.databases.sqlserver.failures import (
     LOST,
@@ -39,6 +39,7 @@ from tidegate.databases.sqlserver.failures import (
     value_refused,
 )
 from tidegate.databases.sqlserver.indexes import set_aside
+from tidegate.databases.sqlserver.network import require_listener
 from tidegate.databases.sqlserver.statements import distinct_values, select_rows, sought_values
 from tidegate.errors import DatabaseError, OutcomeUnknown, TidegateError, Transient, Unsupported
 from tidegate.interfaces import ReadRequest, Session
@@ -47,6 +48,7 @@ from tidegate.model.columns import Column, TableSchema
 from tidegate.model.description import Section, describe_schema
 from tidegate.model.foreign_keys import ForeignKey
 from tidegate.model.names import TableName, resolve_names
+from tidegate.model.structure import Structure
 from tidegate.sql.text import Count, Literal, Name, Sql, render, sql
 
 if TYPE_CHECKING:
@@ -80,6 +82,16 @@ _TABLES_AT_ONCE = 100  # with more, the query plan may get too large for the ser
 _SECONDS_TO_RECONNECT, _SECONDS_BETWEEN = 60.0, 3.0
 _NO_TRANSACTION = 3902
 
+
+class _Joint(NamedTuple):
+    """What several loads of one transaction share."""
+
+    session: Session
+    """Creates and fills the stages: a bulk copy does not see a table of an open transaction."""
+    stages: ExitStack
+    """Drops the stages after the transaction, which may hold locks on them until it ends."""
+
+
 # A pooled connection would keep locks and settings of a closed session.
 mssql_python.pooling(enabled=False)
 
@@ -103,6 +115,7 @@ class SqlServerSession(Session):
         self.database = database
         self._connection, self._read_only, self.is_in_transaction = database.connection, read_only, False
         self.has_dropped_orphaned_stages = False
+        self._joint: _Joint | None = None
         # The server's lock time-out must end a wait before the driver's query time-out does.
         query_limit = math.ceil(query_timeout) * 1000 - 500 if query_timeout else sys.maxsize
         self._longest_wait, lock_timeout = (min(wait, query_limit) for wait in (_MILLISECONDS_TO_WAIT, lock_timeout))
@@ -118,6 +131,7 @@ class SqlServerSession(Session):
 
     def _connect(self, login: str, timeout: int) -> Any:
         """Return a connection of the driver. Waits for a database that resumes or fails over."""
+        require_listener(self._connection, timeout)
         until = time.monotonic() + _SECONDS_TO_RECONNECT
         while True:
             try:
@@ -209,6 +223,9 @@ class SqlServerSession(Session):
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
+        if self._joint is not None:
+            yield
+            return
         self._run("BEGIN TRANSACTION")
         self.is_in_transaction = True
         try:
@@ -229,6 +246,18 @@ class SqlServerSession(Session):
                 "The transaction is committed as a whole or not at all.",
                 "Run again: it checks first and repeats only what is missing.",
             ) from None
+
+    @contextmanager
+    def one_transaction(self, tables: Sequence[TableName], without_triggers: Sequence[TableName]) -> Iterator[None]:
+        among_them = [key for key in self.foreign_keys(tables) if {key.table, key.parent} <= {*tables}]
+        with ExitStack() as stages:
+            second = stages.enter_context(self.database.connect("load", query_timeout=self._driver.timeout))
+            with self.transaction(), constraints.set_aside(self, among_them, without_triggers):
+                self._joint = _Joint(second, stages)
+                try:
+                    yield
+                finally:
+                    self._joint = None
 
     @staticmethod
     def _unknown_commit(number: int) -> str:
@@ -313,6 +342,9 @@ class SqlServerSession(Session):
     def foreign_keys(self, tables: Sequence[TableName]) -> list[ForeignKey]:
         return constraints.as_foreign_keys(self.query(constraints.foreign_keys(tables))) if tables else []
 
+    def structures(self, tables: Sequence[TableName]) -> dict[TableName, Structure]:
+        return structure.as_structures(*(self.query(part) for part in structure.questions(tables))) if tables else {}
+
     def existing_tables(self, names: Sequence[TableName]) -> set[TableName]:
         return set(resolve_names(names, catalog.numbered(self.query, names)))
 
@@ -378,9 +410,15 @@ class SqlServerSession(Session):
     ) -> Iterator[Callable[[], int]]:
         from tidegate.databases.sqlserver.stage import Stage
 
+        if self._joint is not None:
+            assert isinstance(self._joint.session, SqlServerSession)
+            stage = self._joint.stages.enter_context(Stage(self._joint.session, table, columns))
+            stage.fill(batches())
+            yield partial(stage.insert_into_table, self)
+            return
         with Stage(self, table, columns) as stage:
             stage.fill(batches())
-            yield stage.insert_into_table
+            yield partial(stage.insert_into_table, self)
 
     def copy(self, table: TableName, columns: Sequence[str], batches: Iterable[pa.RecordBatch]) -> None:
         """Write batches by bulk copy, which opens a connection of its own."""

@@ -147,20 +147,20 @@ class Stage:
                     )
                 yield number, types
 
-    def insert_into_table(self) -> int:
-        """Move the rows into the target, inside the open transaction. Return the number of rows."""
+    def insert_into_table(self, session: SqlServerSession) -> int:
+        """Move the rows into the target, inside the open transaction of a session. Return the number of rows."""
         if not self._rows:
             return 0
         statement = insert_staged(self._table, self._columns, self._name, self._types_of)
         if not any(column.identity for column in self._columns):
-            return self._session.insert(statement, self._table, self._columns)
+            return session.insert(statement, self._table, self._columns)
         table = Name.of(self._table)
-        self._session.execute(sql("SET IDENTITY_INSERT {table} ON", table=table))
+        session.execute(sql("SET IDENTITY_INSERT {table} ON", table=table))
         try:
-            return self._session.insert(statement, self._table, self._columns)
+            return session.insert(statement, self._table, self._columns)
         finally:
             with suppress(DatabaseError):
-                self._session.execute(sql("SET IDENTITY_INSERT {table} OFF", table=table))
+                session.execute(sql("SET IDENTITY_INSERT {table} OFF", table=table))
 
     def _drop(self, stage: TableName) -> None:
         try:

@@ -4,7 +4,7 @@ DECLARE @answer int;
 EXEC @answer = sp_getapplock @Resource = N'tidegate 91d83825e439cf71 tidegate.stage_1', @LockMode = N'Exclusive', @LockOwner = N'Session', @LockTimeout = 0, @DbPrincipal = N'public';
 SELECT @answer;
 IF SCHEMA_ID(N'tidegate') IS NULL EXEC(N'CREATE SCHEMA [tidegate]');
-CREATE TABLE [tidegate].[stage_1] ([c0] int NULL, [c1] nvarchar(max) NULL, [c2] varbinary(max) NULL);
+CREATE TABLE [tidegate].[stage_1] ([c0] int NULL, [c1] nvarchar(40) NULL, [c2] varbinary(max) NULL);
 DECLARE @all nvarchar(10) = NULL;
 SELECT @all = COALESCE(@all, N'') + v FROM (VALUES (N'a'), (N'b')) AS two (v);
 SELECT d.snapshot_isolation_state, d.is_read_committed_snapshot_on, LEN(@all),
