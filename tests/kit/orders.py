@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import psycopg
+import pymssql
 
 from kit import mysql_witness, sides
 from kit.sides import ask, kind_of
+from kit.sqlserver_witness import login
 from tidegate import Tidegate
 from tidegate.model.plan import Notice
 from tidegate.model.report import RunReport
@@ -27,11 +29,14 @@ CREATE = {
     " created_at timestamp, updated_at timestamp); CREATE INDEX ON orders (updated_at)",
     "mysql": "CREATE TABLE orders (id bigint PRIMARY KEY, item varchar(40), amount decimal(12,2),"
     " created_at datetime(6), updated_at datetime(6), KEY (updated_at))",
+    "sqlserver": "CREATE TABLE orders (id bigint NOT NULL PRIMARY KEY, item varchar(40), amount decimal(12,2),"
+    " created_at datetime2(6), updated_at datetime2(6)); CREATE INDEX by_time ON orders (updated_at)",
 }
 ALL_ROWS = "SELECT id, item, amount, created_at, updated_at FROM orders ORDER BY id"
 NOW = {
     "postgresql": "now() AT TIME ZONE (SELECT reset_val FROM pg_settings WHERE name = 'TimeZone')",
     "mysql": "CONVERT_TZ(UTC_TIMESTAMP(6), '+00:00', @@global.time_zone)",
+    "sqlserver": "SYSDATETIME()",
 }
 INSERT_NOW = "INSERT INTO orders SELECT %s, 'now', 1, clock.now, clock.now FROM (SELECT {now} AS now) AS clock"
 HYBRID = {"kind": "incremental", "timestamp_column": "updated_at", "id_column": "id"}
@@ -125,6 +130,8 @@ def connected(url: str) -> Any:
     """Return a plain connection, whose statements are in a transaction of their own."""
     if kind_of(url) == "postgresql":
         return psycopg.connect(url)
+    if kind_of(url) == "sqlserver":
+        return pymssql.connect(**login(url))
     connection = mysql_witness.opened(url)
     connection.autocommit(False)
     return connection

@@ -68,6 +68,8 @@ class Recorder(ABC):
         self.sent += ["-- then its rows:", *(f"-- {line}" for line in content.decode().splitlines())]
 
 
+BETWEEN = ";\n\n"
+"""Between the statements that SQL Server gets in one round trip."""
 NO_ROWS = b"PGCOPY\n\xff\r\n\0" + bytes(8) + b"\xff\xff"
 """COPY's binary format without rows: header and end."""
 
@@ -214,12 +216,12 @@ class SqlServerRecorder(Recorder):
     def cursor(self) -> Iterator[SimpleNamespace]:
         answers: list[Rows] = []
         yield SimpleNamespace(
-            execute=lambda text: answers.append(self.note(text)),
-            fetchall=lambda: answers[-1],
-            fetchone=lambda: answers[-1][0],
+            execute=lambda text: answers.extend(map(self.note, text.split(BETWEEN))),
+            fetchall=lambda: answers[0],
+            fetchone=lambda: answers[0][0],
             arrow_batch=lambda rows: self._arrow.pop(0) if self._arrow else SimpleNamespace(num_rows=0),
             bulkcopy_arrow=self._copy,
-            nextset=lambda: False,
+            nextset=lambda: bool(answers) and answers.pop(0) is not None and bool(answers),
             description=[("column",)],
             rowcount=2,
         )

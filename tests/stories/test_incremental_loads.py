@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from kit.orders import Orders
-from kit.sides import ask
+from kit.sides import ask, kind_of
 from tidegate.errors import RunFailed
 
 pytestmark = [pytest.mark.postgres, pytest.mark.mysql]
@@ -22,7 +22,7 @@ BY_TIME = {"kind": "incremental", "changes": "timestamp", "timestamp_column": "u
 def without_key(orders: Orders) -> None:
     """Make a table of orders without a key, so that a number can come twice."""
     orders.in_source("DROP TABLE orders")
-    kind = "datetime(6)" if orders.source.startswith("mysql") else "timestamp"
+    kind = {"mysql": "datetime(6)", "sqlserver": "datetime2(6)"}.get(kind_of(orders.source), "timestamp")
     columns = f"id bigint, item varchar(40), amount numeric(12,2), created_at {kind}, updated_at {kind}"
     orders.in_source(f"CREATE TABLE orders ({columns})")
 
@@ -131,7 +131,7 @@ LATE = "SELECT record_key, watermark_value, record FROM {late} ORDER BY record_k
 
 
 def own(orders: Orders, table: str) -> str:
-    return f"tidegate.{table}" if orders.target.startswith("postgres") else f"tidegate_{table}"
+    return f"tidegate_{table}" if kind_of(orders.target) == "mysql" else f"tidegate.{table}"
 
 
 @pytest.mark.parametrize("load", ["merge", "append"])

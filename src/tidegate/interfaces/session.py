@@ -57,6 +57,11 @@ class Session(ABC):
     def execute(self, statement: Sql) -> int:
         """Run a statement and return the number of rows that it changed."""
 
+    def execute_all(self, statements: Sequence[Sql]) -> None:
+        """Run statements in their order. Overridden where one round trip can carry them all."""
+        for statement in statements:
+            self.execute(statement)
+
     @abstractmethod
     def transaction(self) -> AbstractContextManager[None]:
         """Commit at the end of the block, roll back on any error. Never nested.

@@ -104,10 +104,12 @@ class Run:
     def lock(self, control: Session, keys: Sequence[str]) -> list[str]:
         """Take the locks of these tables and return those that this run holds now; they end with the session."""
         held = []
+        now = control.now() if keys else ""
         for key in keys:
             settings = self.pipeline.project.tables[key]
+            name = str(settings.target_table.within(self.pipeline.target.default_schema))
             try:
-                lock.take(control, str(settings.target_table.within(self.pipeline.target.default_schema)), self.id)
+                lock.take(control, name, self.id, now)
                 held.append(key)
             except Locked as problem:
                 self.failed[key] = str(problem)

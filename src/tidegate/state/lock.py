@@ -26,8 +26,10 @@ class Holder:
     since: str
 
 
-def take(session: Session, table: str, run: str) -> None:
-    """Hold the table for as long as the session lives. Raises Locked with the holder and since when."""
+def take(session: Session, table: str, run: str, now: str = "") -> None:
+    """Hold the table for as long as the session lives. Raises Locked with the holder and since when.
+
+    `now` is the time of the server's clock, where the caller has asked for it already."""
     name = f"tidegate table {table}"
     if not session.try_lock(name):
         holder = _holder(session, table)
@@ -37,16 +39,13 @@ def take(session: Session, table: str, run: str) -> None:
                 "Nothing was read or written; the other run goes on undisturbed.",
                 "Wait for it to end. A run that died frees its lock by itself.",
             )
-    session.execute(
-        sql("DELETE FROM {locks} WHERE table_name = {table}", locks=own(session, "locks"), table=Literal(table))
-    )
-    values = [Literal(table), Literal(run), Literal(f"{run} ({_whoami()})"[:200]), Literal(session.now())]
-    session.execute(
-        sql(
-            "INSERT INTO {locks} (table_name, run, holder, since) VALUES ({values})",
-            locks=own(session, "locks"),
-            values=values,
-        )
+    locks = own(session, "locks")
+    values = [Literal(table), Literal(run), Literal(f"{run} ({_whoami()})"[:200]), Literal(now or session.now())]
+    session.execute_all(
+        [
+            sql("DELETE FROM {locks} WHERE table_name = {table}", locks=locks, table=Literal(table)),
+            sql("INSERT INTO {locks} (table_name, run, holder, since) VALUES ({values})", locks=locks, values=values),
+        ]
     )
 
 

@@ -49,7 +49,7 @@ from tidegate.model.description import Section, describe_schema
 from tidegate.model.foreign_keys import ForeignKey
 from tidegate.model.names import TableName, resolve_names
 from tidegate.model.structure import Structure
-from tidegate.sql.text import Count, Literal, Name, Sql, render, sql
+from tidegate.sql.text import Count, Literal, Name, Sql, raw, render, sql
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -81,6 +81,7 @@ _LOGINS_WITHOUT_BULK_COPY = ("ActiveDirectoryPassword", "ActiveDirectoryIntegrat
 _TABLES_AT_ONCE = 100  # with more, the query plan may get too large for the server (errors 8623, 8631)
 _SECONDS_TO_RECONNECT, _SECONDS_BETWEEN = 60.0, 3.0
 _NO_TRANSACTION = 3902
+_BETWEEN = ";\n\n"  # between the statements of a batch
 
 
 class _Joint(NamedTuple):
@@ -154,6 +155,17 @@ class SqlServerSession(Session):
                 pass  # a batch may return counts and messages before its rows
             return [tuple(row) for row in cursor.fetchall()] if cursor.description else []
 
+    def _answers(self, questions: Sequence[Sql]) -> list[list[tuple[Any, ...]]]:
+        """Ask several questions in one round trip, and return the answer of each."""
+        found: list[list[tuple[Any, ...]]] = []
+        with self.translated(), self._driver.cursor() as cursor:
+            cursor.execute(_BETWEEN.join(render(question, DIALECT) for question in questions))
+            while True:
+                if cursor.description:
+                    found.append([tuple(row) for row in cursor.fetchall()])
+                if not cursor.nextset():
+                    return found
+
     def query_user_sql(self, query: str) -> list[str | None]:
         with self._rolled_back() if self._read_only else nullcontext():
             return [None if row[0] is None else str(row[0]) for row in self._fetch_all(query)]
@@ -174,6 +186,11 @@ class SqlServerSession(Session):
                 "Report this: Tidegate must not write to a source.",
             )
         return self._run(render(statement, DIALECT))
+
+    def execute_all(self, statements: Sequence[Sql]) -> None:
+        """Run the statements in one round trip; none runs after one that failed."""
+        batch = _BETWEEN.join(render(statement, DIALECT) for statement in statements)
+        self.execute(sql("{batch}", batch=raw(batch)))
 
     def _run(self, text: str) -> int:
         with self.translated():
@@ -315,7 +332,7 @@ class SqlServerSession(Session):
                 "Nothing was read or written.",
                 "Name an SQL Server, a Managed Instance or an Azure SQL Database.",
             )
-        answers = [self.query(question) for question in catalog.questions(tables, DIALECT, features)]
+        answers = self._answers(catalog.questions(tables, DIALECT, features))
         found = self._with_layouts(catalog.table_schemas(tables, *answers, features=features), numbers)
         return {name: found[real] for name, real in real_names.items() if real in found}
 

@@ -8,6 +8,6 @@ SET enable_case_sensitive_identifier TO false;
 SET statement_timeout TO 2000;
 BEGIN;
 LOCK TABLE "tidegate"."lock_b58133951ee11712b856dfe4e7bf678c";
-DELETE FROM "tidegate"."locks" WHERE table_name = 'it''s';
 SELECT TO_CHAR(SYSDATE, 'YYYY-MM-DD"T"HH24:MI:SS.US"+00:00"');
+DELETE FROM "tidegate"."locks" WHERE table_name = 'it''s';
 INSERT INTO "tidegate"."locks" (table_name, run, holder, since) VALUES ('it''s', 'r-1', 'r-1 (somebody on a machine, process 1)', 'now');
