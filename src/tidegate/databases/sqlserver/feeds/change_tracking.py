@@ -5,6 +5,8 @@ Facts that shape this file
  * There is one row per key, with the version of its last change. A row whose version is beyond the bound is told all
    the same: the key may have changed below the bound as well. It comes again in the next window.
  * MIN_VALID_VERSION is null without tracking and without the right to see it. Both stop the reading.
+ * Microsoft asks for one snapshot transaction around version, changes and rows: otherwise a row can be newer than the
+   change that told of it, or gone. Without snapshots the row is read as it is by then, and its change comes again.
  * Cleaning runs in the background, so the least valid version is asked before and after a read.
  * Tracking that was switched off and on begins with another least version and another internal table: the position
    remembers both.
@@ -77,6 +79,7 @@ class ChangeTracking(Feed):
     label = "Change Tracking"
     has_images: ClassVar[bool] = False
     has_commit_times: ClassVar[bool] = False
+    reads_snapshot: ClassVar[bool] = True
 
     @property
     def id(self) -> str:
@@ -146,6 +149,7 @@ class ChangeTracking(Feed):
         from tidegate.hashing.changes import change_schema
 
         assert isinstance(session, SqlServerSession)
+        session.export_snapshot()
         log, version, _ = _stored(after)
         self._require_valid(session, table, version, log)
         columns = (_OPERATION, _VERSION, *table.keys)

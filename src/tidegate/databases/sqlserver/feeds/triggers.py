@@ -50,10 +50,15 @@ class SqlServerTriggers(TriggerFeed):
                 make=Literal(render(make_schema, DIALECT)),
             ),
             sql(
-                "CREATE TABLE {log} (row_version rowversion NOT NULL PRIMARY KEY CLUSTERED, operation char(1) NOT NULL,"
+                "CREATE TABLE {log} (row_version rowversion NOT NULL, operation char(1) NOT NULL,"
                 " changed_at datetime2(7) NOT NULL DEFAULT SYSUTCDATETIME(), {columns})",
                 log=Name.of(self.log_table(schema.name)),
                 columns=columns,
+            ),
+            # No key: a compatible server gives all rows of a transaction one row version.
+            sql(
+                "CREATE CLUSTERED INDEX by_version ON {log} (row_version)",
+                log=Name.of(self.log_table(schema.name)),
             ),
         ]
 
