@@ -228,8 +228,8 @@ def test_snapshots_are_saved_and_compared(copied: Copied, postgres: Any):
     try:
         first = pd.DataFrame({"AAG ORDER NUMBER": [f"A{n}" for n in range(9)], "pieces": range(9)})
         manager.save_snapshot(first, "GREYSON", "8b1a6e7a-7c0f-4a3c-9c1c-0d1c1f3b2a01")
-        later = first.drop(index=[0]).copy()
-        later.loc[[2, 3], "pieces"] += 100
+        later = first.drop(index=[0]).reset_index(drop=True)
+        later.loc[[1, 2], "pieces"] += 100
         found = ChangeDetector(manager).detect(later, customer_filter="GREYSON")
         assert found.rows == {"new": 0, "changed": 2, "unchanged": 6, "deleted": 1}
         second = manager.save_snapshot(later, "GREYSON", "8b1a6e7a-7c0f-4a3c-9c1c-0d1c1f3b2a02")
