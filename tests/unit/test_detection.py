@@ -787,8 +787,6 @@ def of_nulls(found: TableSchema, without: dict[str, int], *server_sets: str) -> 
 @pytest.mark.parametrize(
     ("found", "column", "kind", "otherwise"),
     [
-        (schema("cob_id int32 ?, id int64", "id"), "cob_id", "partition", "static"),
-        (schema("cob_id int32 ?, id int64, updated_at timestamp", "id"), "cob_id", "partition", "incremental"),
         (schema("id int64, updated_at timestamp ?", "id"), "updated_at", "incremental", "static"),
         (schema("id int64, LastModified timestamp ?, IsLatest bool", "", ("id",)), "LastModified", "scd2", "static"),
     ],
@@ -799,6 +797,13 @@ def test_a_column_with_nulls_does_not_divide(found: TableSchema, column: str, ki
     assert (proposal.kind, proposal.can_run) == (otherwise, True)
     assert proposal.instead is not None and proposal.instead.kind == kind
     assert f"120 rows of the source without {column} would not be copied" in proposal.instead.missing
+
+
+def test_rows_without_a_partition_value_are_a_window():
+    proposal = of_nulls(schema("cob_id int32 ?, id int64", "id"), {"cob_id": 120})
+
+    values = {setting.name: setting.value for setting in proposal.settings}
+    assert (proposal.kind, values["values"], proposal.instead) == ("partition", {"nulls": "load"}, None)
 
 
 TOUCHED = schema("id int64, note string, touched timestamp", "id", indexes=("touched",))

@@ -1,6 +1,7 @@
 """Check with the rows of the source whether every row has a value in the column that would divide the table.
 
-A row without one belongs to no partition value and to no window: it would never be copied.
+A row without a cursor belongs to no window: it would never be copied. Rows without a partition value are a window of
+their own (`values: {nulls: load}`).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from tidegate.ops.detection.proposed import Proposal
 from tidegate.ops.detection.typed_schema import KindOf
 from tidegate.sql.partitions import count_nulls
 
-_DIVIDES = ("partition_column", "cursor_column", "timestamp_column")
+_DIVIDES = ("cursor_column", "timestamp_column")
 
 
 def detect_by_rows(schema: TableSchema, kind_of: KindOf, session: Session) -> Proposal:
@@ -28,7 +29,7 @@ def detect_by_rows(schema: TableSchema, kind_of: KindOf, session: Session) -> Pr
         rows = _rows_without(session, schema, column)
         if not rows:
             break
-        others.append(replace(proposal, missing=_price(proposal, column, rows)))
+        others.append(replace(proposal, missing=_price(column, rows)))
         without |= {column.name}
         proposal = _detect(schema, kind_of, without, session)
     return replace(proposal, instead=others[0]) if others else proposal
@@ -56,6 +57,6 @@ def _rows_without(session: Session, schema: TableSchema, column: Column) -> int:
         return 0
 
 
-def _price(proposal: Proposal, column: Column, rows: int) -> str:
-    how = "`values: {nulls: exclude}`" if proposal.kind == "partition" else f"a value of {column.name} in every row"
-    return f"{how}: {pluralize(rows, 'row')} of the source without {column.name} would not be copied"
+def _price(column: Column, rows: int) -> str:
+    without = f"{pluralize(rows, 'row')} of the source without {column.name}"
+    return f"a value of {column.name} in every row: {without} would not be copied"
