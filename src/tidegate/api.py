@@ -281,10 +281,14 @@ class Tidegate:
         `as_of` is a time or a version: the rows that the lake had then. `since` leaves out those that it had then.
         Iceberg and Delta lakes keep such a history of every table, a Parquet lake of those with a cursor."""
         resolved, held = self._in_lake(table)
-        lake, lake_table = self._pipeline.lake, resolved.lake_table
+        is_kept = resolved.found.kept is not None and not raw
+        lake, lake_table = self._pipeline.lake, resolved.found.kept if is_kept else resolved.lake_table
+        assert lake_table is not None
         versions = lake.history(lake_table) if as_of is not None or since is not None else []
         until, after = (None if one is None else self._version(table, versions, one).id for one in (as_of, since))
         spark, columns = self._engine.session(), resolved.found.extracted_columns
+        if is_kept:
+            return lake.dataframe_at(spark, lake_table, until, after)
         if after is not None:
             return lake.dataframe_at(spark, lake_table, until, after)
         entries: Mapping[str, LakeEntry] = held if until is None else lake.entries_at(lake_table, until)
@@ -319,9 +323,13 @@ class Tidegate:
         """Return the committed entries of a table in the lake, to be read in this process: no Spark."""
         return lake_rows(self._pipeline, self._chosen([table])[0])
 
-    def lake_history(self, table: str) -> list[LakeVersion]:
-        """Return what happened to a table in the lake, oldest first: one version for each window that came or left."""
-        return self._pipeline.lake.history(self._resolved(table).lake_table)
+    def lake_history(self, table: str, target: bool = False) -> list[LakeVersion]:
+        """Return what happened to a table in the lake, oldest first: one version for each window that came or left.
+
+        With `target`, to the table that is kept there as the target (`target: lake`), instead of the log beside it."""
+        resolved = self._resolved(table)
+        kept = resolved.found.kept if target else None
+        return self._pipeline.lake.history(kept or resolved.lake_table)
 
     def lake_health(self, *tables: str) -> dict[str, LakeHealth]:
         """Return the state of the files of tables in the lake."""
@@ -337,12 +345,16 @@ class Tidegate:
         lake, before = self._pipeline.lake, datetime.now(UTC) - timedelta(days=keep_days)
         cleaned = {}
         for key in self._chosen(tables):
-            table = self._resolved(key).lake_table
-            groups = lake.small(table) if merge else []
-            if groups and not dry_run:
-                merge_small_files(self._run("clean"), key, table, groups)
-            found = lake.clean(table, before, dry_run)
-            cleaned[key] = replace(found, merged=sum(map(len, groups)), into=len(groups))
+            resolved = self._resolved(key)
+            found = LakeCleaning()
+            for table in (resolved.lake_table, resolved.found.kept):
+                groups = lake.small(table) if merge and table is not None else []
+                if groups and not dry_run and table is not None:
+                    merge_small_files(self._run("clean"), key, table, groups)
+                if table is not None:
+                    merged = LakeCleaning(merged=sum(map(len, groups)), into=len(groups))
+                    found = found + lake.clean(table, before, dry_run) + merged
+            cleaned[key] = found
         return cleaned
 
     def export(self, table: str, kind: str = "iceberg", path: str | Path = "./warehouse") -> Exported:

@@ -94,6 +94,16 @@ def text_of_option(value: Any) -> Any:
     return value
 
 
+IN_LAKE = "lake:"
+"""How the name of a target in the lake begins: no table of a database is meant."""
+
+
+def in_lake(given: Any) -> Any:
+    """Return the name by which ledger and lock know a target in the lake."""
+    name = str(given)
+    return given if IN_LAKE in name else TableName("", f"{IN_LAKE}{name}")
+
+
 def _table_name(value: Any) -> TableName:
     if isinstance(value, TableName):
         return value
@@ -257,6 +267,9 @@ class TableSettings(Settings):
     """Its name in the source, when it is not the key; `schema.table` where it is outside of the default schema."""
     target_table: Name
     """Its name in the target, likewise."""
+    target: Literal["database", "lake"] = "database"
+    """Where the rows go: into a table of the target database, or into a table of the lake that is kept by merging
+    (`lake`): for incremental tables in an Iceberg or Delta lake. The ledger and the lock stay in the database."""
     lake_table: Name | None = None
     """Its name in the lake, when it is not that of the source."""
     transform: Text | None = None
@@ -312,4 +325,6 @@ class TableSettings(Settings):
         tables = {side: given.get(side) or key for side in ("source_table", "target_table")}
         if "invalid_values" in given and given["invalid_values"] is None:
             tables["invalid_values"] = "null"  # YAML reads the word null as nothing
+        if given.get("target") == "lake":
+            tables["target_table"] = in_lake(tables["target_table"])
         return {**given, **tables}

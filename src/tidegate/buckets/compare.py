@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from tidegate.buckets.assign import in_buckets
-from tidegate.buckets.exchange import Block, Channels, Exchange
+from tidegate.buckets.exchange import Block, Channels, Exchange, Reader
 from tidegate.errors import NotNative, TidegateError
-from tidegate.hashing.receipts import read_receipt
 from tidegate.interfaces.database import Database
 from tidegate.interfaces.requests import ReadRequest
 from tidegate.interfaces.worker import Progress, Worker
@@ -48,6 +47,13 @@ class Compared:
     """By how they differ, which is one of `WAYS`."""
 
 
+class ChannelReader(Reader, Protocol):
+    """A reader of one side."""
+
+    @property
+    def channel(self) -> int: ...
+
+
 @dataclass(frozen=True)
 class SideReader:
     """Reads one side once: its receipt, and the key and hash of each row where keys are asked for."""
@@ -61,13 +67,30 @@ class SideReader:
     def read(self, worker: Worker, buckets: int) -> Generator[Block, None, Receipt]:
         with worker.sessions.session(self.database, "verify", read_only=True) as session:
             session.use_snapshot(self.snapshot) if self.snapshot else session.export_snapshot()
-            if not self.keys:
-                return read_receipt(session, self.request, worker.progress)
-            total = _Total(worker.progress)
-            rows = (total.add(keyed_hashes(batch, self.keys)) for batch in session.read(self.request))
-            for bucket, block in in_buckets(rows, buckets):
-                yield bucket, self.channel, block
-            return total.receipt
+            rows = session.read(self.request)
+            receipt = yield from hashed_rows(rows, self.keys, buckets, self.channel, worker.progress)
+            return receipt
+
+
+def hashed_rows(
+    batches: Iterator[pa.RecordBatch], keys: tuple[str, ...], buckets: int, channel: int, progress: Progress
+) -> Generator[Block, None, Receipt]:
+    """Return the receipt of rows; with keys, yield the key and hash of each row besides."""
+    if not keys:
+        from tidegate.hashing.rows import receipt_of
+
+        return receipt_of(_counted(batches, progress))
+    total = _Total(progress)
+    rows = (total.add(keyed_hashes(batch, keys)) for batch in batches)
+    for bucket, block in in_buckets(rows, buckets):
+        yield bucket, channel, block
+    return total.receipt
+
+
+def _counted(batches: Iterator[pa.RecordBatch], progress: Progress) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        yield batch
+        progress.add(batch.num_rows)
 
 
 @dataclass
@@ -113,7 +136,7 @@ class CompareSplit(Exchange):
     """The receipts were found to differ: the keys are read."""
 
     @property
-    def readers(self) -> list[SideReader]:
+    def readers(self) -> Sequence[ChannelReader]:
         keys = self.keys if self.names_keys else ()
         sides = (
             (_SOURCE, self.source, self.source_request, self.snapshot),

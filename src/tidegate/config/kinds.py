@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+_IN_LAKE = "lake_"
+
 
 @dataclass(frozen=True)
 class Preset:
@@ -18,9 +20,12 @@ class Preset:
     """Settings that choose a load by being there: `switch: auto` asks for `switch_partition`."""
 
     def load_for(self, given: Mapping[str, object]) -> str:
-        """Return the load of a table that names none, by the settings that it has."""
+        """Return the load of a table: the one that it names, else by the settings that it has. A table of the lake is
+        kept by a load of its own."""
         chosen = [load for setting, load in self.load_by_setting.items() if given.get(setting) is not None]
-        return chosen[0] if chosen else self.load
+        load = str(given.get("load") or (chosen[0] if chosen else self.load))
+        in_lake = given.get("target") == "lake" and not load.startswith(_IN_LAKE)
+        return f"{_IN_LAKE}{load}" if in_lake else load
 
 
 KINDS = {

@@ -227,13 +227,17 @@ class Project(Settings):
     ) -> Mapping[str, ConfiguredTable]:
         if not tables and seen.data.get("open_tables") is None:
             raise wrong("must not be empty")
-        problem = two_writers(tables)
+        problem = two_writers(tables) or _kept_elsewhere(tables, seen.data.get("lake"))
         if problem:
             raise wrong(problem)
         source, target = seen.data.get("source"), seen.data.get("target")
         own = own_targets(tables, source, target) if source and target else ""
         if own:
             raise wrong(own, "Name another target, or load into another schema: `schema_map`, `target_table`.")
+        divided = [key for key, table in tables.items() if getattr(table, "lake_partition", "identity") != "identity"]
+        lake = seen.data.get("lake")
+        if divided and lake is not None and not plugins.lake(lake.format).has_partition_specs:
+            raise wrong(f"must not have `lake_partition` ({divided[0]}): a lake of the format `{lake.format}` has none")
         return tables
 
 
@@ -256,6 +260,17 @@ def own_targets(tables: Mapping[str, ConfiguredTable], source: Connection, targe
     shown = ", ".join(own[:3])
     return (
         f"would load {shown} into a source; `target` is the same database as `source`: {target.display}" if own else ""
+    )
+
+
+def _kept_elsewhere(tables: Mapping[str, ConfiguredTable], lake: Lake | None) -> str:
+    """Return what is wrong where a table is to be kept in a lake that keeps no targets; empty otherwise."""
+    asking = [key for key, table in tables.items() if table.target == "lake"]
+    if not asking or lake is None or plugins.lake(lake.format).keeps_targets:
+        return ""
+    return (
+        f"must not have `target: lake` ({', '.join(asking[:3])}) with a lake of the format `{lake.format}`: use"
+        " `lake: iceberg:...` or `lake: delta:...`"
     )
 
 

@@ -234,8 +234,7 @@ class Build:
         own, found = self.written.get(name, {}), []
         for kind, preset in KINDS.items():
             with suppress(Unsupported):
-                load = own.get("load") or preset.load_for(own)
-                model = table_model(kind, own.get("changes"), load)
+                model = table_model(kind, own.get("changes"), preset.load_for(own))
                 found += [kind] if own.keys() <= {*model.setting_names()} else []
         return found
 
@@ -286,8 +285,7 @@ class Build:
             self._collect(place, f"is `{kind}`, which is no kind", f"Write one of: {known}.")
         else:
             try:
-                load = given.get("load") or KINDS[str(kind)].load_for(given)
-                return table_model(str(kind), given.get("changes"), load)
+                return table_model(str(kind), given.get("changes"), KINDS[str(kind)].load_for(given))
             except Unsupported as refused:
                 is_known = plugins.is_installed("changes", given.get("changes") or KINDS[str(kind)].change)
                 self._pass_on((*at, "load" if is_known and "load" in given else "changes"), refused)

@@ -29,7 +29,7 @@ class ConfiguredTable(TableSettings):
 
     @property
     def load_name(self) -> str:
-        return self.load or KINDS[self.kind].load_for(self.__dict__)
+        return KINDS[self.kind].load_for(self.__dict__)
 
     @property
     def reads_feed(self) -> bool:

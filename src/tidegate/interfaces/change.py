@@ -28,6 +28,7 @@ from tidegate.model.status import TableStatus
 from tidegate.model.tokens import Token
 from tidegate.model.values import Value
 from tidegate.settings import Settings
+from tidegate.sql.contents import count_rows
 from tidegate.sql.text import Sql
 
 if TYPE_CHECKING:
@@ -87,6 +88,16 @@ class Sessions:
         """Return the scope as ledger and lake have it."""
         in_ledger = self.ledger.scope(ledger_name) if self.ledger else None
         return ScopeCopies(in_ledger, self.lake.saved_scope(table, self.target_place))
+
+    def target_rows(self, table: FoundTable) -> int | None:
+        """Return how many rows the target has, of those that count as there; None while there is no table."""
+        if table.kept is not None:
+            kept = self.lake.kept(table.kept)
+            return kept.rows if kept.version else None
+        if table.target is None:
+            return None
+        [(rows,)] = self.target.query(count_rows(table.target_name, table.present_in_target()))
+        return int(str(rows))
 
     @staticmethod
     def both(here: Callable[[], Here], there: Callable[[], There]) -> tuple[Here, There]:

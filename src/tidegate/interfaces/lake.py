@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tidegate.errors import Unsupported
 from tidegate.interfaces.open_table import OpenTable
@@ -47,6 +47,8 @@ class LakeTable:
     layout: Layout
     column: str
     """What entries are filed under: the partition column, `static` or `scd`."""
+    partition: str = "identity"
+    """How a new table of a format with partition specs is divided by the column: `identity`, `days`, `none`, ..."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,20 @@ class Entries:
     """The newest scope that an opened entry carries; None where no entry had to be opened."""
 
 
+@dataclass(frozen=True)
+class KeptTable:
+    """A table of the lake that a load keeps as its target, as it is now."""
+
+    version: str = ""
+    """How the format calls this state; empty where there is no such table."""
+    files: tuple[str, ...] = ()
+    rows: int = 0
+    loads: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """What the newest commit of each window says of itself."""
+    text_columns: tuple[str, ...] = ()
+    """Columns that some window brought as text."""
+
+
 class PartWriter(ABC):
     """Writes the batches of one part. Nobody sees them before the part is committed."""
 
@@ -117,6 +133,10 @@ class Lake(ABC):
     kind: ClassVar[str]
     has_table_properties: ClassVar[bool] = False
     """Whether a table that was `opened` keeps properties."""
+    has_partition_specs: ClassVar[bool] = False
+    """Whether a table may be partitioned by something else than the values of its column."""
+    keeps_targets: ClassVar[bool] = False
+    """Whether a load may keep a table here as its target: `target: lake`."""
 
     @classmethod
     @abstractmethod
@@ -283,6 +303,21 @@ class Lake(ABC):
 
     def entries_at(self, table: LakeTable, version: str) -> Mapping[str, LakeEntry]:
         """Return the entries that the table had at a state in its history, by window."""
+        raise self.without_history()
+
+    def kept(self, table: LakeTable) -> KeptTable:
+        """Return a table that a load keeps as its target."""
+        raise self.without_history()
+
+    def kept_rows(self, file: str, schema: pa.Schema, batch: BatchSize) -> Iterator[pa.RecordBatch]:
+        """Return the rows of one file of a kept table, in the columns of a schema."""
+        raise self.without_history()
+
+    def commit_kept(
+        self, table: LakeTable, seen: str, parts: Sequence[Part], removed: Sequence[str], facts: Mapping[str, Any]
+    ) -> bool:
+        """Put parts into the place of files, at once. Return False where the table is no longer as it was seen; then
+        nothing changed. `facts` are found again in `KeptTable.loads`, under their `window`."""
         raise self.without_history()
 
     def opened(self, name: TableName) -> OpenTable:

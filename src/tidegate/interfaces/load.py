@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, TypeVar
 
 from tidegate.errors import Locked, ProofFailed, Unsupported
 from tidegate.interfaces.change import Change, ChangeColumns, LoadNeeds
+from tidegate.interfaces.lake import Lake
 from tidegate.interfaces.requests import ReadRequest
 from tidegate.interfaces.session import Session
 from tidegate.interfaces.stored_files import StoredFile
@@ -178,6 +179,8 @@ class Incoming:
     """The keys that the source had when the rows were read, where the lake keeps them."""
     extracted: Callable[[Sequence[str]], Iterator[pa.RecordBatch]] | None = None
     """Reads columns of every row that was ever extracted into a log."""
+    lake: Lake | None = None
+    """The lake, for a load that keeps its target there."""
 
 
 @dataclass(frozen=True)

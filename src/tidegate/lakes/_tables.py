@@ -1,8 +1,9 @@
 """A lake whose tables lie in a table format: one table for each synced table, and one commit for each window.
 
-What the formats share is in four modules: which entries follow from a table's commits (`_table_format.py`), how a
-window is committed exactly once (`_table_commits.py`), how its rows are read back (`_table_reads.py`), and how old
-states and small files leave (`_table_upkeep.py`). A format adds how its log is read and written.
+What the formats share is in five modules: which entries follow from a table's commits (`_table_format.py`), how a
+window is committed exactly once (`_table_commits.py`), how its rows are read back (`_table_reads.py`), how a table is
+kept that is a target (`_table_kept.py`), and how old states and small files leave (`_table_upkeep.py`). A format adds
+how its log is read and written.
 
 | place                  | holds                                                                          |
 | ---------------------- | ------------------------------------------------------------------------------ |
@@ -21,9 +22,9 @@ Facts that shape this file
 from __future__ import annotations
 
 from tidegate.lakes._table_commits import TableCommits
-from tidegate.lakes._table_reads import TableReads
+from tidegate.lakes._table_kept import TableKept
 from tidegate.lakes._table_upkeep import TableUpkeep
 
 
-class TableLake(TableReads, TableCommits, TableUpkeep):
+class TableLake(TableKept, TableCommits, TableUpkeep):
     """Committed windows as commits of tables in a table format."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from datetime import UTC, datetime
 
 
@@ -60,14 +60,18 @@ class LakeHealth:
 class LakeCleaning:
     """What cleaning took out of a table in a lake, or would take."""
 
-    versions: int
+    versions: int = 0
     """States that can no longer be read."""
-    files: int
+    files: int = 0
     """Files that no state and no entry needs any more."""
-    bytes: int
+    bytes: int = 0
     merged: int = 0
     """Small files whose rows readers find in fewer ones."""
     into: int = 0
+
+    def __add__(self, other: LakeCleaning) -> LakeCleaning:
+        """Return what was cleaned in two tables."""
+        return LakeCleaning(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
 
 
 @dataclass(frozen=True)

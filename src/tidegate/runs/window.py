@@ -92,6 +92,7 @@ class WindowLoad:
             if self.reads_keys
             else None,
             extracted=lambda names: self.lake.read_log(self.table, names, task.request.batch),
+            lake=self.lake,
         )
 
     def prepared(self) -> LoadTask:

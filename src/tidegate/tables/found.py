@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from tidegate.errors import ConfigError, MissingObject
 from tidegate.interfaces.database import Database
+from tidegate.interfaces.lake import LakeTable, Layout
 from tidegate.interfaces.requests import BatchSize, ReadRequest
 from tidegate.interfaces.session import Session
 from tidegate.model.columns import Column, TableSchema, fingerprint
@@ -15,7 +16,7 @@ from tidegate.model.names import LakeName, TableName
 from tidegate.model.plan import ChangeSchema, Notice
 from tidegate.model.state import LedgerEntry, types_when_extracted
 from tidegate.model.types import Type
-from tidegate.settings import TableSettings
+from tidegate.settings import IN_LAKE, TableSettings
 from tidegate.sql.text import Sql, sql
 from tidegate.tables.drift import compare
 from tidegate.tables.retyping import to_retype
@@ -58,6 +59,8 @@ class FoundTable:
     """Triggers of the target do not fire while rows are loaded."""
     left_out: int | None = None
     """How many rows of the source `where` leaves out, where they were counted."""
+    kept: LakeTable | None = None
+    """With `target: lake`: the table of the lake that is the target. `lake_name` is then that of its log."""
     gone: Sql | None = None
     """A condition for rows of the target that only say that their key left the source: they count as not there."""
 
@@ -317,6 +320,16 @@ def _in_target(column: Column, target: TableSchema | None, database: Database, r
     if column.name in retyped or database.fits(column, twin) == "widen":
         return replace(database.declare(column), nullable=twin.nullable)
     return twin.read_like(column)
+
+
+def kept_in_lake(found: FoundTable) -> FoundTable:
+    """Return the table with a target in the lake: under its name there, beside the log of its changes."""
+    chosen = TableName.parse(found.settings.target_table.name.removeprefix(IN_LAKE))
+    name = found.lake_name
+    if chosen != found.settings.source_table:
+        name = replace(name, schema=chosen.schema, name=chosen.name)
+    log = replace(name, name=f"{name.name}__log", below=f"{name.below}__log")
+    return replace(found, kept=LakeTable(name, Layout.LOG, "kept"), lake_name=log, target=None, schema_change=None)
 
 
 def named_column(settings: TableSettings, schema: TableSchema, name: str, setting: str) -> Column:

@@ -10,7 +10,14 @@ from tidegate.errors import Unsupported
 from tidegate.interfaces.change import Change
 from tidegate.interfaces.load import Load
 from tidegate.model.plan import Notice
-from tidegate.tables.found import UNTOUCHED, Catalogs, reconcile_schema, schema_of_target, source_schema
+from tidegate.tables.found import (
+    UNTOUCHED,
+    Catalogs,
+    kept_in_lake,
+    reconcile_schema,
+    schema_of_target,
+    source_schema,
+)
 from tidegate.tables.mapping import mapped, notices
 from tidegate.tables.own_types import with_known_types, with_types
 from tidegate.tables.planned import SyncTable
@@ -37,6 +44,7 @@ def resolve(settings: ConfiguredTable, catalogs: Catalogs) -> SyncTable:
         generated=required.generated,
     )
     found = with_triggers(replace(found, notices=(*found.notices, *notices(settings, base))), catalogs.target.database)
+    found = kept_in_lake(found) if settings.target == "lake" else found
     raw_name, transform = found.lake_name, _transform_of(settings, change_class)
     if transform is not None:
         text = f"the target is derived: each row goes through `transform: {transform.text}`"

@@ -150,7 +150,7 @@ class FeedChange(Change):
             next_window=_next_window([*loaded, *entries]),
         )
         state, target_rows = sessions.both(
-            lambda: self._with_feed(sessions, state_so_far), lambda: self._count_target(sessions)
+            lambda: self._with_feed(sessions, state_so_far), lambda: sessions.target_rows(self.table)
         )
         if count_all:
             state = replace(state, source={ALL: SourceValue(self._count_source(sessions))})
@@ -164,12 +164,6 @@ class FeedChange(Change):
         snapshot = last.snapshot if last is not None and last.whole else ""
         found = self.feed.state(sessions.source, self.feed_table, state.position, snapshot)
         return replace(state, feed=found, problems=problems)
-
-    def _count_target(self, sessions: Sessions) -> int | None:
-        if self.table.target is None:
-            return None
-        counted = count_rows(self.table.target_name, self.table.present_in_target())
-        return int(str(sessions.target.query(counted)[0][0]))
 
     def _count_source(self, sessions: Sessions) -> int:
         return int(str(sessions.source.query(count_rows(self.table.source.name))[0][0]))

@@ -39,7 +39,7 @@ def inspect_table(change: IncrementalChange, sessions: Sessions, *, count_all: b
     # Counting the target takes longest, so lake and source are inspected meanwhile.
     state, target_rows = sessions.both(
         lambda: _by_cursor(change, sessions.source, _lake_and_ledger(change, sessions, ledger, copies)),
-        lambda: _count_target(change, sessions.target),
+        lambda: sessions.target_rows(change.table),
     )
     if count_all:
         state = replace(state, source={ALL: SourceValue(_count_loaded(change, sessions.source, state))})
@@ -110,15 +110,6 @@ def _with_keys(change: IncrementalChange, entry: LakeEntry) -> LakeEntry:
     if not was_read or not change.needs.all_keys or entry.has_keys:
         return entry
     return replace(entry, broken="the file with its keys is missing")
-
-
-def _count_target(change: IncrementalChange, target: Session) -> int | None:
-    table = change.table
-    return (
-        None
-        if table.target is None
-        else _number(target.query(count_rows(table.target_name, table.present_in_target())))
-    )
 
 
 def _by_cursor(change: IncrementalChange, source: Session, state: IncrementalState) -> IncrementalState:

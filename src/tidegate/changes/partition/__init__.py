@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from tidegate.changes.partition.coverage import coverage_of
 from tidegate.changes.partition.inspect import inspect_table
@@ -59,6 +59,13 @@ def _comparable(text: str | None) -> tuple[int, ...]:
     return ()
 
 
+def _transform(given: Any) -> Any:
+    text = re.sub(r"\s", "", str(given).lower())
+    if re.fullmatch(r"identity|years|months|days|hours|truncate\([1-9][0-9]*\)|none", text) is None:
+        raise wrong("must be identity, years, months, days, hours, none, or a width such as truncate(4)")
+    return text
+
+
 class PartitionSettings(Settings):
     """A table that is kept in sync one partition value at a time."""
 
@@ -76,6 +83,9 @@ class PartitionSettings(Settings):
     """Which values count at all; keeps sentinels out."""
     restatement: Literal["count", "hash"] = "count"
     """How a loaded value inside the look-back is compared: by `count`, or by `hash`, which reads its rows."""
+    lake_partition: Annotated[str, BeforeValidator(_transform)] = "identity"
+    """How a new Iceberg table in the lake is partitioned by the column: `identity`, `years`, `months`, `days`, `hours`,
+    `truncate(4)`, or `none`. A table that is there keeps what it has."""
     restatement_column: Text | None = None
     """A column whose greatest value moves when a value is loaded again: a load id, a time of change."""
 
@@ -134,7 +144,9 @@ class PartitionChange(Change):
 
     @property
     def lake_table(self) -> LakeTable:
-        return LakeTable(self.table.lake_name, Layout.VALUES, self.settings.partition_column)
+        return LakeTable(
+            self.table.lake_name, Layout.VALUES, self.settings.partition_column, self.settings.lake_partition
+        )
 
     @property
     def divided_by(self) -> str:

@@ -43,6 +43,7 @@ class IcebergLake(TableLake):
 
     kind = "iceberg"
     has_table_properties = True
+    has_partition_specs = True
 
     storage: Storage
     catalog_settings: Pairs = field(default=(), repr=False)
@@ -112,7 +113,9 @@ class IcebergLake(TableLake):
     def replaces_partitions(self, table: LakeTable) -> bool:
         metadata = self.catalog.metadata(self.names(table.name)) or {}
         specs = {spec["spec-id"]: spec["fields"] for spec in metadata.get("partition-specs", ())}
-        return bool(specs.get(metadata.get("default-spec-id")))
+        fields = specs.get(metadata.get("default-spec-id"), ())
+        # A partition of a day or of a prefix has other values besides the one that comes again.
+        return bool(fields) and all(field["transform"] == "identity" for field in fields)
 
     def small_files(self, table: LakeTable, below: int) -> list[list[tuple[str, int]]]:
         from tidegate.lakes.iceberg.catalog import inside
@@ -175,9 +178,9 @@ class IcebergLake(TableLake):
             fitted = fit(str(table.name), fields, schema)
             if metadata is not None and fitted.fits:
                 return fields
-            column = table.column if table.layout is Layout.VALUES else None
+            by = (table.column, table.partition) if table.layout is Layout.VALUES else None
             filed = {"table": str(table.name), "column": table.column, "layout": table.layout.value}
-            self.catalog.ensure(names, fitted, column, {f"{PREFIX}{name}": text for name, text in filed.items()})
+            self.catalog.ensure(names, fitted, by, {f"{PREFIX}{name}": text for name, text in filed.items()})
         raise LakeError(
             f"The Iceberg table {'.'.join(names)} did not take new columns: other writers were faster each time.",
             "Nothing was committed.",

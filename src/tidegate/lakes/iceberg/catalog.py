@@ -36,6 +36,8 @@ from tidegate.storage.objects import Bucket
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog as PyIcebergCatalog
     from pyiceberg.table import Table
+    from pyiceberg.transforms import Transform
+    from pyiceberg.types import NestedField
 
 NAME = "tidegate"
 """Spark's catalog must have the same name: it is part of the key of the catalog's rows."""
@@ -244,8 +246,11 @@ class Catalog:
             return {"warehouse": self.storage.url, **self.files, **properties}
         return properties
 
-    def ensure(self, names: tuple[str, str], fitted: Fitted, column: str | None, facts: Mapping[str, str]) -> None:
-        """Make the table, or give it the fields that it lacks. `column` is what a new table is partitioned by."""
+    def ensure(
+        self, names: tuple[str, str], fitted: Fitted, by: tuple[str, str] | None, facts: Mapping[str, str]
+    ) -> None:
+        """Make the table, or give it the fields that it lacks. `by` is the column that a new table is partitioned by,
+        and how: `identity`, `days`, `truncate(4)`, `none`."""
         from pyiceberg.exceptions import CommitFailedException, NoSuchTableError
 
         with self.opened() as catalog:
@@ -254,7 +259,7 @@ class Catalog:
                     self._widen(catalog.load_table(names), fitted)
                     return
                 except NoSuchTableError:
-                    self._create(catalog, names, fitted, column, facts)
+                    self._create(catalog, names, fitted, by, facts)
                     return
                 except (CommitFailedException, ValueError):
                     # Another task added the same field: the caller looks again.
@@ -265,12 +270,11 @@ class Catalog:
         catalog: PyIcebergCatalog,
         names: tuple[str, str],
         fitted: Fitted,
-        column: str | None,
+        by: tuple[str, str] | None,
         facts: Mapping[str, str],
     ) -> None:
         from pyiceberg.partitioning import PartitionField, PartitionSpec
         from pyiceberg.schema import Schema
-        from pyiceberg.transforms import IdentityTransform
         from pyiceberg.types import NestedField
 
         kinds = {name: _as_type(kind) for name, kind in fitted.added.items()}
@@ -278,9 +282,11 @@ class Catalog:
             NestedField(number, name, kind, required=False) for number, (name, kind) in enumerate(kinds.items(), 1)
         ]
         parts = []
-        if column is not None and fitted.added.get(column) in _PARTITIONED_BY:
-            source = next(field.field_id for field in fields if field.name == column)
-            parts.append(PartitionField(source, 1000, IdentityTransform(), column))
+        column, how = by or ("", "none")
+        if how != "none" and fitted.added.get(column) in _PARTITIONED_BY:
+            source = next(field for field in fields if field.name == column)
+            transform, ending = _transform(names, source, how)
+            parts.append(PartitionField(source.field_id, 1000, transform, f"{column}{ending}"))
         ensure_namespace(catalog, names[0])
         catalog.create_table_if_not_exists(
             names,
@@ -305,6 +311,23 @@ def ensure_namespace(catalog: PyIcebergCatalog, name: str) -> None:
     except Exception:  # of the catalog's own client; what it means is asked
         if not catalog.namespace_exists((name,)):
             raise
+
+
+def _transform(names: tuple[str, str], field: NestedField, how: str) -> tuple[Transform[Any, Any], str]:
+    """Return a transform of Iceberg, and how the name of its field ends. Raises Unsupported where the type of the
+    column has no such transform."""
+    from pyiceberg.transforms import parse_transform
+
+    plural = how in ("years", "months", "days", "hours")
+    spelled = how[:-1] if plural else how.replace("(", "[").replace(")", "]")
+    transform: Transform[Any, Any] = parse_transform(spelled)
+    if not transform.can_transform(field.field_type):
+        raise Unsupported(
+            f"The Iceberg table {'.'.join(names)} cannot be partitioned by {how} of {field.name} ({field.field_type}).",
+            "Nothing was committed.",
+            "Choose another `lake_partition`, or leave it out.",
+        )
+    return transform, "" if how == "identity" else f"_{spelled.partition('[')[0]}"
 
 
 def _as_type(kind: str) -> Any:

@@ -71,7 +71,10 @@ def _leaving(table: Table, landing: Landing, added: list[DataFile]) -> Iterator[
     """Yield the files of the table that the commit replaces: by name, and of a partition whatever lies in it."""
     if table.metadata.current_snapshot_id is None:
         return
-    partitions = set() if landing.keeps_rows else {file.partition for file in added if len(file.partition)}
+    is_by_value = all(str(field.transform) == "identity" for field in table.spec().fields)
+    partitions = {file.partition for file in added if len(file.partition)}
+    if landing.keeps_rows or not is_by_value:
+        partitions = set()
     if not (landing.remove or landing.removes_all or partitions):
         return
     for task in table.scan().plan_files():
