@@ -279,7 +279,8 @@ class Tidegate:
         `raw` returns every row that was ever extracted.
 
         `as_of` is a time or a version: the rows that the lake had then. `since` leaves out those that it had then.
-        Iceberg and Delta lakes keep such a history of every table, a Parquet lake of those with a cursor."""
+        Iceberg and Delta lakes keep every state. A Parquet lake keeps those of tables with a cursor and of whole
+        tables, and of partition tables those in which no value had other rows than now."""
         resolved, held = self._in_lake(table)
         is_kept = resolved.found.kept is not None and not raw
         lake, lake_table = self._pipeline.lake, resolved.found.kept if is_kept else resolved.lake_table

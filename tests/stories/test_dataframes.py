@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kit import sides
-from kit.project import FRIDAY, Story
+from kit.project import FRIDAY, SATURDAY, Story
 from kit.s3 import s3_server
 from kit.sides import Rows
 from tidegate import Tidegate
@@ -139,11 +139,36 @@ def test_a_row_that_came_back_is_in_the_state(project: Project):
     assert 8 in {row[0] for row in project.rows("orders")}
 
 
-def test_parquet_keeps_no_past_of_partitions(story: Story):
+def test_past_of_partitions_in_parquet(story: Story):
+    """A state without a day that came later is known. One in which a day had other rows is refused, with the day."""
     story.run()
-    with pytest.raises(Unsupported, match="keeps no history of"):
-        story.tidegate().dataframe("trades", as_of=datetime.now(UTC))
-    assert story.tidegate().dataframe("trades").count() == 1000
+    moment = datetime.now(UTC)
+    story.fill(SATURDAY)
+    story.run()
+    assert story.tidegate().dataframe("trades", as_of=moment).count() == 1000
+    assert story.tidegate().dataframe("trades", as_of=datetime.now(UTC)).count() == 1200
+    assert story.tidegate().dataframe("trades", since=moment).count() == 200
+    story.in_source("DELETE FROM trades WHERE cob = %s AND id > 150", FRIDAY)
+    story.run()
+    with pytest.raises(LakeError, match=f"what {FRIDAY} held"):
+        story.tidegate().dataframe("trades", as_of=moment)
+    assert story.tidegate().dataframe("trades", as_of=datetime.now(UTC)).count() == 1150
+
+
+def test_past_of_a_static_table_in_parquet(story: Story):
+    """Each run that found changes wrote a file of its own: all of them can be read, by the time of their reading."""
+    tables: dict[str, Any] = {"trades": {"kind": "static"}}
+    places: dict[str, Any] = {"source": story.source, "target": story.target, "lake": str(story.lake)}
+    with Tidegate(**places, tables=tables, spark=story.spark) as tidegate:
+        tidegate.run()
+        moment = datetime.now(UTC)
+        time.sleep(1.1)
+        story.fill(SATURDAY)
+        tidegate.run()
+        assert tidegate.dataframe("trades", as_of=moment).count() == 1000
+        assert tidegate.dataframe("trades", as_of=datetime.now(UTC)).count() == 1200
+        with pytest.raises(Unsupported, match="does not tell what came"):
+            tidegate.dataframe("trades", since=moment)
 
 
 def test_a_value_that_came_as_text_is_text_in_the_frame(story: Story):

@@ -23,7 +23,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -35,6 +34,7 @@ from tidegate.interfaces.stored_files import StoredFile
 from tidegate.lakes import _folders, _paths, _probes
 from tidegate.lakes._files import FileWriter, is_plain, read_footer
 from tidegate.lakes._frames import read_in_tasks
+from tidegate.lakes.parquet.history import PastEntry, values_at, versions_of, whole_at
 from tidegate.lakes.parquet.part_file import PartFile, as_footer, own_facts, token_of
 from tidegate.model.lake_versions import LakeVersion
 from tidegate.model.scope import Scope
@@ -306,30 +306,46 @@ class ParquetLake(Lake):
         )
 
     def history(self, table: LakeTable) -> list[LakeVersion]:
-        """Return the states of a log, one for each window. Windows of other tables are replaced, and leave no past."""
-        if table.layout is not Layout.LOG:
-            raise Unsupported(
-                f"A Parquet lake keeps no history of {table.name}: an entry is replaced by the next one of its window.",
-                "Nothing was read.",
-                "`lake: iceberg:...` and `lake: delta:...` keep one.",
-            )
-        opened = [(window, *self._opened(table, path)) for window, path in self._log_paths(table, ROWS)]
-        return [
-            LakeVersion(window, _in_utc(facts["read_at"]), "append", window, facts["run"], entry.rows, facts["why"])
-            for window, entry, facts in opened
-            if facts
-        ]
+        return versions_of(self._past(table), by_window=table.layout is Layout.LOG)
 
     def entries_at(self, table: LakeTable, version: str) -> Mapping[str, LakeEntry]:
-        return {window: entry for window, entry in self._log(table, {}).by_window.items() if window <= version}
+        match table.layout:
+            case Layout.LOG:
+                found = self._log(table, {}).by_window.items()
+                return {window: entry for window, entry in found if window <= version}
+            case Layout.WHOLE:
+                return whole_at(self._past(table), version)
+            case Layout.VALUES:
+                return values_at(self.place, self._past(table), version)
+
+    def _past(self, table: LakeTable) -> list[PastEntry]:
+        """Return all entries that are there, oldest first, also older ones of a whole table."""
+        match table.layout:
+            case Layout.LOG:
+                paths = [(path, window) for window, path in self._log_paths(table, ROWS)]
+            case Layout.WHOLE:
+                newest = self._newest(table)
+                paths = [(path, "") for path in (*newest.superseded, *(one.id for one in newest.by_window.values()))]
+            case Layout.VALUES:
+                paths = [(path, named or "") for path, named in self._value_paths(table)]
+        opened = [(window, *self._opened(table, path)) for path, window in paths]
+        past = [PastEntry(window or facts["value"], entry, facts) for window, entry, facts in opened if facts]
+        return past if table.layout is Layout.LOG else sorted(past, key=lambda one: (one.at, one.entry.id))
 
     def dataframe_at(self, spark: SparkSession, table: LakeTable, version: str | None, after: str | None) -> DataFrame:
-        paths = [
-            path
-            for window, path in self._log_paths(table, ROWS)
-            if (version is None or window <= version) and (after is None or window > after)
-        ]
-        return self._frame(spark, table, paths)
+        if table.layout is Layout.LOG:
+            found = self._log_paths(table, ROWS)
+            inside = ((window, path) for window, path in found if version is None or window <= version)
+            return self._frame(spark, table, [path for window, path in inside if after is None or window > after])
+        if after is not None and table.layout is Layout.WHOLE:
+            raise Unsupported(
+                f"A Parquet lake does not tell what came to {table.name} since a time: every file has all rows.",
+                "Nothing was read.",
+                "Read both states with `as_of` and compare them.",
+            )
+        entries = self.entries_at(table, version) if version is not None else self.entries(table, {}).by_window
+        before = set() if after is None else {entry.id for entry in self.entries_at(table, after).values()}
+        return self._frame(spark, table, [entry.id for entry in entries.values() if entry.id not in before])
 
     def dataframe(self, spark: SparkSession, table: LakeTable) -> DataFrame:
         if table.layout is Layout.VALUES:
@@ -487,12 +503,6 @@ class ParquetLake(Lake):
 
     def _scope_file(self, table: LakeTable, target: str) -> str:
         return _paths.scope_file(self._name(table), target)
-
-
-def _in_utc(moment: str) -> str:
-    """Return the time of a source's clock with its zone, which is always UTC."""
-    found = datetime.fromisoformat(moment)
-    return (found if found.tzinfo is not None else found.replace(tzinfo=UTC)).isoformat()
 
 
 def _first_line(problem: BaseException) -> str:
