@@ -275,7 +275,7 @@ class TableSettings(Settings):
     transform: Text | None = None
     """What becomes of each row between lake and target: a select list of Spark SQL, such as
     `* EXCEPT (name), sha2(name, 256) AS name`, or a function from DataFrame to DataFrame, such as
-    `package.module:function`. It keeps the columns and the number of rows. For partition tables."""
+    `package.module:function`. It keeps the columns and the number of rows. For every table but versions."""
     on_target_change: Literal["report", "restore", "keep"] = "report"
     """What happens to rows that somebody changed or added in the target: `report`, `restore` or `keep`."""
     retain: Retain = Retain()

@@ -151,7 +151,9 @@ def test_killed_processes_cost_no_row(
             elif victim == "executor":
                 processes.kill(cluster.executors()[0])
             else:
-                processes.kill_session(cluster.workers.pop(0).pid)
+                worker = cluster.workers.pop(0)
+                processes.kill_session(worker.pid)
+                worker.wait()
             holder.rollback()
             output, errors = run.communicate(timeout=240)
         finally:

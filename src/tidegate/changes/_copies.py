@@ -51,6 +51,7 @@ class CopyChange(Change):
 
     loads = ("replace", "merge")
     serial_loads = True
+    takes_transform = True
 
     table: FoundTable
     settings: Any

@@ -73,6 +73,8 @@ class KeptSplit(CompareSplit):
 class KeptCheck(Check):
     """Compares the source with a table that is kept in the lake, by the hash of its rows and by keys."""
 
+    compares_content = True
+
     def windows(self, planned: PlannedTable) -> tuple[list[Value], list[Finding]]:
         if not was_loaded(planned):
             return [], [Finding(planned.key, "scope", "nothing was loaded yet: there is nothing to verify")]
@@ -90,7 +92,7 @@ class KeptCheck(Check):
             target=None,
             target_request=None,
             text_columns=kept.text_columns,
-            keys=planned.table.row_names,
+            keys=planned.table.row_names if planned.table.transform is None else (),
             buckets=buckets_for(kept.rows),
             reader=KeptReader(sides.lake, place, replace(request, table=found.target_name, rows=None), (), flag=flag),
         )

@@ -20,6 +20,7 @@ class ContentCheck(Check):
 
     name = "content"
     loads = ("merge", "apply_changes", "replace")
+    compares_content = True
 
     def windows(self, planned: PlannedTable) -> tuple[list[Value], list[Finding]]:
         if not was_loaded(planned):
@@ -31,7 +32,8 @@ class ContentCheck(Check):
     def split(self, sides: Sides, planned: PlannedTable, window: Value) -> CompareSplit:
         """Where rows may stay that the source no longer has, only keys tell whether all others are there."""
         split = replace(compare_split(sides, planned, window), aside=planned.state.aside)
-        asks_keys = planned.state.aside or not planned.table.load.needs.deletes
+        is_derived = planned.table.transform is not None
+        asks_keys = not is_derived and (planned.state.aside or not planned.table.load.needs.deletes)
         return replace(split, keys=planned.table.row_names) if asks_keys else split
 
     def evaluate(self, planned: PlannedTable, window: Value, result: Compared) -> tuple[Comparison, list[Finding]]:

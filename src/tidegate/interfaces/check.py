@@ -42,6 +42,9 @@ class Check(ABC):
     name: ClassVar[str]
     loads: ClassVar[tuple[str, ...]] = ()
     """The loads that the check understands; empty for a check that understands every load."""
+    compares_content: ClassVar[bool] = False
+    """Whether the content of both sides is compared. With a `transform`, each side is compared with its own entries of
+    the lake instead."""
 
     @abstractmethod
     def windows(self, planned: PlannedTable) -> tuple[list[Value], list[Finding]]:

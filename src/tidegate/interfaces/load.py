@@ -244,6 +244,8 @@ class Load(ABC):
     """Changes that the load fits although they do not know it: those of others, for a load that is a plug-in."""
     updates_rows: ClassVar[bool] = True
     """Whether rows of the target are changed in place."""
+    takes_transform: ClassVar[bool] = True
+    """Whether rows may become others between lake and target: what the load makes of them can still be proved."""
 
     @classmethod
     def settings_for(cls, change: type[Change]) -> type[AnySettings]:

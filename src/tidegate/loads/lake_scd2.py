@@ -64,6 +64,7 @@ class LakeScd2(Load):
 
     name = "lake_scd2"
     Settings = LakeScd2Settings
+    takes_transform = False
     changes = BY_CURSOR
 
     keys: tuple[str, ...]

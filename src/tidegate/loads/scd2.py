@@ -119,6 +119,7 @@ class Scd2(Load):
 
     name = "scd2"
     Settings = Scd2Settings
+    takes_transform = False
 
     template: VersionTask
     """The task of a window, without the window."""

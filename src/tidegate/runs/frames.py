@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tidegate.errors import ConfigError, ValueProblem
+from tidegate.errors import ConfigError, Unsupported, ValueProblem
 from tidegate.frames.given import GivenRows
 from tidegate.interfaces.change import Change
 from tidegate.interfaces.lake import EntryFacts
@@ -31,6 +31,12 @@ def extract_frame(run: Run, key: str, frame: Any) -> Value | None:
     if isinstance(planned, FailedTable):
         raise planned.problem
     change = planned.table.change
+    if planned.table.transform is not None:
+        raise Unsupported(
+            f"{key}: the table has a `transform`, and rows from a program do not go through it.",
+            UNTOUCHED,
+            "Transform them in your program, and load them into a table without `transform`.",
+        )
     change.given_token(None, None, "")  # refuses a table that takes none, before anything is read
     write = GivenRows()
     _require_columns(planned, write.names(frame))

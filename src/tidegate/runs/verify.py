@@ -10,6 +10,7 @@ from tidegate.errors import TidegateError
 from tidegate.interfaces.check import Check, Sides, Snapshot
 from tidegate.model.report import Finding, RunReport, StepOutcome
 from tidegate.model.values import Value
+from tidegate.runs.derived import evaluate_derived
 from tidegate.runs.plan import planning
 from tidegate.runs.rules import ask_rules
 from tidegate.runs.run import Job, Run, snapshot_of
@@ -98,7 +99,10 @@ def _evaluate(run: Run, about: Comparable, outcome: SplitOutcome) -> None:
     if outcome.error is not None:
         run.failed.setdefault(planned.key, str(outcome.error))
         return
-    comparison, findings = about.check.evaluate(planned, window, outcome.result)
+    if planned.table.transform is not None and about.check.compares_content:
+        comparison, findings = evaluate_derived(run, planned, window, outcome.result)
+    else:
+        comparison, findings = about.check.evaluate(planned, window, outcome.result)
     run.findings += findings
     if comparison is not None:
         run.comparisons.append(comparison)

@@ -50,6 +50,13 @@ class SyncTable:
         return self.change.lake_table
 
     @property
+    def fixed_columns(self) -> frozenset[str]:
+        """Return the columns that a transform must leave alone: by them rows are found again, or told apart."""
+        cursor = getattr(self.change, "cursor", None)
+        named = getattr(cursor, "names", ()) or (() if cursor is None else (getattr(cursor, "name", ""),))
+        return frozenset((*self.load.needs.keys, *named))
+
+    @property
     def naming_keys(self) -> tuple[str, ...]:
         """Return the key that messages name a row by: the configured one, else the source's; empty without one."""
         return self.found.naming_keys(self.load.row_keys)

@@ -45,7 +45,7 @@ def resolve(settings: ConfiguredTable, catalogs: Catalogs) -> SyncTable:
     )
     found = with_triggers(replace(found, notices=(*found.notices, *notices(settings, base))), catalogs.target.database)
     found = kept_in_lake(found) if settings.target == "lake" else found
-    raw_name, transform = found.lake_name, _transform_of(settings, change_class)
+    raw_name, transform = found.lake_name, _transform_of(settings, change_class, load_class)
     if transform is not None:
         text = f"the target is derived: each row goes through `transform: {transform.text}`"
         found = replace(found, lake_name=transform.curated(raw_name), notices=(*found.notices, Notice(text)))
@@ -70,14 +70,20 @@ def _require_capabilities(
         )
 
 
-def _transform_of(settings: ConfiguredTable, change: type[Change]) -> Transform | None:
+def _transform_of(settings: ConfiguredTable, change: type[Change], load: type[Load]) -> Transform | None:
     if settings.transform is None:
         return None
-    if not change.takes_transform:
+    if not (change.takes_transform and load.takes_transform):
+        what = f"`changes: {change.name}`" if not change.takes_transform else f"`load: {load.name}`"
         raise Unsupported(
-            f"{settings.name}: a table with `changes: {change.name}` takes no `transform`: its source and its target"
-            " are compared with each other.",
+            f"{settings.name}: a table with {what} takes no `transform`: its versions are compared with the source.",
             UNTOUCHED,
-            "Use `kind: partition`, or transform the rows in a view of the target.",
+            "Transform the rows in a view of the target, or before they are versions.",
+        )
+    if getattr(settings, "mode", None) == "images":
+        raise Unsupported(
+            f"{settings.name}: `mode: images` keeps changes in the lake as the log has them, untransformed.",
+            UNTOUCHED,
+            "Use `mode: keys`.",
         )
     return Transform(settings.transform.strip(), settings.name)

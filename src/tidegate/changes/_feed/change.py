@@ -48,6 +48,7 @@ class FeedChange(Change):
     serial_loads = True  # what was read later has the last word
     brings_changes = True
     reads_feed = True
+    takes_transform = True
 
     table: FoundTable
     settings: Any

@@ -45,6 +45,7 @@ class IncrementalChange(Change):
     loads: ClassVar[tuple[str, ...]] = ("merge", "append", "replace", "scd2")
     serial_loads = True  # what was read later has the last word
     brings_changes = True
+    takes_transform = True
     cursor_kinds: ClassVar[tuple[ValueKind, ...]] = TIMES
     cursor_setting: ClassVar[str] = "timestamp_column"
     counts_commits: ClassVar[bool] = False

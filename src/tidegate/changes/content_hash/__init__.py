@@ -57,6 +57,7 @@ class ContentChange(Change):
     name = "content_hash"
     Settings = ContentSettings
     loads = ("merge", "replace")
+    takes_transform = True
 
     table: FoundTable
     settings: _ContentTable
