@@ -99,10 +99,9 @@ def _evaluate(run: Run, about: Comparable, outcome: SplitOutcome) -> None:
     if outcome.error is not None:
         run.failed.setdefault(planned.key, str(outcome.error))
         return
-    if planned.table.transform is not None and about.check.compares_content:
-        comparison, findings = evaluate_derived(run, planned, window, outcome.result)
-    else:
-        comparison, findings = about.check.evaluate(planned, window, outcome.result)
+    is_derived = planned.table.transform is not None and about.check.compares_content
+    evaluate = partial(evaluate_derived, run) if is_derived else about.check.evaluate
+    comparison, findings = evaluate(planned, window, outcome.result)
     run.findings += findings
     if comparison is not None:
         run.comparisons.append(comparison)
