@@ -18,7 +18,7 @@ from bench import cases
 from bench.cases import Case
 from bench.contenders import TOOLS, Tool
 
-MODULES: tuple[str, ...] = ("bench.engine",)
+MODULES: tuple[str, ...] = ("bench.engine", "bench.merging")
 """Besides `bench.cases`, whose quick cases are all that `make bench-quick` runs."""
 
 

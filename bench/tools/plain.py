@@ -6,6 +6,7 @@ import io
 import json
 import re
 import sys
+import time
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -137,6 +138,22 @@ def _upserted(source: psycopg.Connection[Any], target: psycopg.Connection[Any], 
     target.execute("DROP TABLE changed")
 
 
+def merge(job: dict[str, Any]) -> dict[str, Any]:
+    """What is newer than what the target has, by COPY into a table of its own, and from there by one statement."""
+    with psycopg.connect(job["source"]) as source, psycopg.connect(job["target"]) as target:
+        started, table = time.monotonic(), job["table"]
+        _made(source, target, table)
+        newest = target.execute(f"SELECT coalesce(max(updated_at), '0001-01-01') FROM {table}").fetchall()[0][0]
+        target.execute(f"CREATE TEMPORARY TABLE changed AS SELECT * FROM {table} WITH NO DATA")
+        _piped(source, target, f"SELECT * FROM {table} WHERE updated_at > '{newest}'", "changed")
+        names = [column.name for column in target.execute(f"SELECT * FROM {table} LIMIT 0").description or ()]
+        updates = ", ".join(f"{name} = excluded.{name}" for name in names)
+        target.execute(f"INSERT INTO {table} SELECT * FROM changed ON CONFLICT (id) DO UPDATE SET {updates}")
+        target.execute(f"CREATE INDEX IF NOT EXISTS newest_{table} ON {table} (updated_at)")
+        target.commit()
+        return {"seconds": time.monotonic() - started}
+
+
 def _replaced(source: psycopg.Connection[Any], target: psycopg.Connection[Any], table: str) -> None:
     target.execute(f"TRUNCATE {table}")
     _piped(source, target, f"SELECT * FROM {table}", table)
@@ -153,4 +170,4 @@ def _piped(source: psycopg.Connection[Any], target: psycopg.Connection[Any], que
 
 if __name__ == "__main__":
     job = json.loads(sys.argv[1])
-    print(json.dumps({"extract": extract, "load": load, "daily": daily}[job["work"]](job)))
+    print(json.dumps({"extract": extract, "load": load, "daily": daily, "merge": merge}[job["work"]](job)))

@@ -26,6 +26,7 @@ KINDS: dict[str, dict[str, Any]] = {
         "initial_load": "full",
     },
     "static": {"kind": "static", "primary_keys": ["id"]},
+    "incremental": {"kind": "incremental", "timestamp_column": "updated_at", "id_column": "id"},
 }
 
 
@@ -138,6 +139,7 @@ if __name__ == "__main__":
         "across": load,
         "daily": daily,
         "append": daily,
+        "merge": load,
         "plan": plan,
     }
     print(json.dumps(works[job["work"]](job)))

@@ -165,8 +165,10 @@ def watermark_bounds(session: Session) -> None:
     for cursor in cursors_of(session):
         session.query(watermarks.bounds(ODD, cursor, NOON, NOON, session.database.open_transactions(ODD)))
     session.query(watermarks.bounds(ODD, cursors_of(session)[0], None, None, None))
-    for low in (None, DAY):
-        session.query(watermarks.first_missing_number(ODD, number, low))
+    session.query(watermarks.first_missing_number(ODD, number, DAY))
+    question = session.database.number_block(ODD, number)
+    if question is not None:
+        session.query(question)
 
 
 def watermark_of_transactions(session: Session) -> None:

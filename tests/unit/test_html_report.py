@@ -593,3 +593,30 @@ def test_batches_of_odd_facts_break_nothing() -> None:
     odd = {"batch": HOSTILE, "state": HOSTILE, "after": None, "rows": "many"}
     made = Parsed(page.render(facts([{**versions(), "batches": [odd, None], "watermark": HOSTILE}])))
     assert "no file" in made.text
+
+
+def load(minute: int, **changed: Any) -> dict[str, Any]:
+    usual = {"at": f"2026-11-16T08:{minute:02}:00+00:00", "rows": 1000, "seconds": 0.5}
+    return {**usual, "watermark": f"2026-11-16 08:{minute:02}:00.123456", **changed}
+
+
+def test_loads_are_drawn_over_time() -> None:
+    """Watermark and throughput always; late rows, duplicates and gaps where there were any."""
+    loads = [load(1), load(2, late=3, rows=4000), load(4, gaps=1)]
+    made = Parsed(page.render(facts([versions(over_time=loads)])))
+    assert "Over time 3 loads, 2026-11-16 08:01 to 2026-11-16 08:04" in made.text
+    assert "watermark from 2026-11-16 08:01:00.123456 to 2026-11-16 08:04:00.123456" in made.text
+    assert "rows per second 2,000 at last, 8,000 at most" in made.text
+    assert "late 0 at last, 3 at most" in made.text and "gaps 1 at last" in made.text
+    assert "duplicates" not in made.text
+    assert made.values("points") == ["0,40 120,26.67 240,0"]
+
+
+def test_one_load_is_no_chart() -> None:
+    assert "Over time" not in Parsed(page.render(facts([versions(over_time=[load(1)])]))).text
+
+
+def test_loads_of_odd_facts_break_nothing() -> None:
+    odd = {"at": None, "rows": "many", "seconds": "nan", "watermark": HOSTILE, "late": -1}
+    made = Parsed(page.render(facts([versions(over_time=[odd, None, {**odd, "watermark": "inf"}, load(2)])])))
+    assert "Over time 3 loads" in made.text

@@ -146,3 +146,45 @@ def test_every_window_is_whole_where_the_load_asks():
     assert isinstance(steps[0], Extract)
     assert isinstance(steps[0].token, IncrementalWindow)
     assert steps[0].token.after is None
+
+
+def test_watermark_stays_behind_the_clock():
+    """A transaction that has just begun may not be listed yet. Its row is older than one that was read."""
+    second = Value.of("2024-01-31 10:19:59", ValueKind.TIMESTAMP)
+    assert window_of(replace(grown(), clock=second, newest=second, newest_past=second)).watermark == Value.of(
+        "2024-01-31 10:19:57", ValueKind.TIMESTAMP
+    )
+    assert window_of(replace(grown(), clock=at(21))).watermark == at(20)
+
+
+def test_clock_that_was_set_back_is_read_from():
+    """Rows that were written since have times from before the watermark."""
+    state = in_sync(set_back=1800)
+    [extract, *_] = planned(state)
+    assert isinstance(extract, Extract) and "was set back by 1,800 s" in extract.why
+    assert window_of(state).after == Value.of("2024-01-31 09:39:00", ValueKind.TIMESTAMP)
+
+
+def test_prepared_transaction_keeps_all_gaps():
+    """It has left its session, so its name is another one. What it may bring is not read too early."""
+    state = with_gap(in_sync(holders=(holder(10, 5, "prepared gid-1"),)))
+    assert state.settled == () and state.still_open(state.gaps) == state.gaps
+
+
+def test_rows_since_a_clock_went_ahead_are_read():
+    """The newest window was planned when the clock had been corrected: below its watermark, which stays."""
+    ahead = replace(in_sync().in_lake[name("a")], clock=at(3))
+    state = grown(in_lake={name("a"): ahead}, in_ledger={name("a"): ahead})
+    assert (window_of(state).after, window_of(state).watermark) == (at(2), at(20))
+
+
+@pytest.mark.parametrize(("first", "second", "follows"), [(2, "2", False), (2, "4", True), (1, "4", False)])
+def test_windows_follow_again_after_an_interrupted_reload(first: int, second: str, follows: bool):
+    """Window a was loaded for the second time, after b: the run that was to load b again, too, was interrupted."""
+    state = in_sync()
+    window, entry, file = (places[name("a")] for places in (state.in_lake, state.ledger, state.lake))
+    loaded = {name("a"): replace(entry, generation=first, at=second), name("b"): replace(entry, at="3")}
+    both = {name("a"): window, name("b"): window}
+    files = {name("a"): file, name("b"): replace(file, id="b")}
+    state = replace(state, lake=files, ledger=loaded, in_lake=both, in_ledger=both, next_window=name("c"))
+    assert [step.value for step in planned(state) if isinstance(step, Load)] == ([name("b")] if follows else [])

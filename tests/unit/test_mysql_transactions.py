@@ -71,3 +71,24 @@ def test_sessions_without_a_transaction_do_not_count():
 def test_text_that_was_cut_tells_nothing():
     assert writers(monitor("... truncated...")) is None
     assert writers("no list of transactions") is None
+
+
+def test_waiting_transaction_hides_no_other():
+    """The monitor writes lines of hyphens behind a transaction that waits for a lock, as at the end of the list."""
+    waiting = """---TRANSACTION 25, ACTIVE 2 sec starting index read
+mysql tables in use 1, locked 1
+LOCK WAIT 2 lock struct(s), heap size 1128, 1 row lock(s)
+MariaDB thread id 8, OS thread handle 1401, query id 40 127.0.0.1 carl Updating
+UPDATE t SET a = 1
+------- TRX HAS BEEN WAITING 1200 us FOR THIS LOCK TO BE GRANTED:
+RECORD LOCKS space id 7 page no 3 n bits 8 index PRIMARY of table `s`.`t` trx id 25 lock_mode X locks rec but not gap
+------------------"""
+    wrote = """---TRANSACTION 21, ACTIVE 3 sec
+1 lock struct(s), heap size 1128, 0 row lock(s), undo log entries 1
+MariaDB thread id 7, OS thread handle 140137805240000, query id 33 127.0.0.1 anna """
+    found = writers(monitor(waiting, wrote))
+    assert found is not None and [one.thread for one in found] == [8, 7]
+
+
+def test_list_without_an_end_is_no_evidence():
+    assert writers(HEAD + "---TRANSACTION 21, ACTIVE 3 sec") is None

@@ -98,6 +98,13 @@ class Database(ABC):
         `clock_query` of it gives the greatest value below which no transaction is open any more."""
         return None
 
+    def number_block(self, table: TableName, column: Column) -> Sql | None:
+        """Return a scalar query for how many numbers of a column one session draws at once; null where nothing draws
+        them. None where every number is drawn for the row that gets it.
+
+        A session that has drawn a block may write a smaller number long after others wrote greater ones."""
+        return None
+
     def open_transactions(self, table: TableName) -> Sql | None:
         """Return a scalar query for the transactions that may still write to this table, as a JSON text.
 

@@ -46,6 +46,10 @@ class BatchStatus:
     """None where the lake no longer has the file."""
     generation: int = 0
     loaded_at: str = ""
+    watermark: str = ""
+    """How far the table is synced by it. Less than `upto` where an open transaction held it back."""
+    gaps: int = 0
+    """How many gaps it left open."""
 
 
 @dataclass(frozen=True)

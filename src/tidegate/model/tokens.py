@@ -214,6 +214,14 @@ class IncrementalWindow(CursorWindow):
     """How many rows without a cursor value were read besides."""
     reached: Value | None = None
     """How far the table was synced before: rows up to there that are new came late."""
+    clock: Value | None = None
+    """The cursor's clock when the window was planned. Before the watermark where the clock had been set back."""
+
+    @property
+    def all_before(self) -> Value | None:
+        """Return the value below which nothing is left to read: the watermark, or an earlier clock."""
+        known = [value for value in (self.watermark, self.clock) if value is not None]
+        return min(known) if self.watermark is not None else None
 
     def fields(self) -> dict[str, Any]:
         gaps = [[gap.low.kind.value, gap.low.text, gap.session, gap.who, gap.since] for gap in self.gaps]
@@ -223,6 +231,7 @@ class IncrementalWindow(CursorWindow):
             "held_by": list(self.held_by),
             "without_cursor": self.without_cursor,
             "reached": self.reached and [self.reached.kind.value, self.reached.text],
+            **({"clock": [self.clock.kind.value, self.clock.text]} if self.clock is not None else {}),
         }
 
     @classmethod
@@ -239,8 +248,13 @@ class IncrementalWindow(CursorWindow):
             gaps=gaps,
             held_by=tuple(fields["held_by"]),
             without_cursor=fields["without_cursor"],
-            reached=None if reached is None else Value.of(reached[1], ValueKind(reached[0])),
+            reached=_of_pair(reached),
+            clock=_of_pair(fields.get("clock")),
         )
+
+
+def _of_pair(stored: Any) -> Value | None:
+    return None if stored is None else Value.of(stored[1], ValueKind(stored[0]))
 
 
 @dataclass(frozen=True)

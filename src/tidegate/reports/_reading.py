@@ -4,7 +4,9 @@ that draw need no checks."""
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from math import isfinite
 from typing import Any
 
@@ -71,6 +73,34 @@ class Freshness:
 
 
 @dataclass(frozen=True)
+class Point:
+    """The loads of one table in one run."""
+
+    at: str
+    rows: int
+    seconds: float
+    late: int
+    duplicates: int
+    gaps: int
+    watermark: str
+
+    @property
+    def rate(self) -> float | None:
+        """Return the rows per second."""
+        return self.rows / self.seconds if self.seconds > 0 else None
+
+    @property
+    def height(self) -> float | None:
+        """Return the watermark as a number; None for one that is neither a number nor a time."""
+        with suppress(ValueError):
+            return float(self.watermark) if isfinite(float(self.watermark)) else None
+        with suppress(ValueError):
+            found = datetime.fromisoformat(self.watermark)
+            return (found.replace(tzinfo=None) - datetime(2000, 1, 1)).total_seconds()
+        return None
+
+
+@dataclass(frozen=True)
 class Table:
     name: str
     kind: str
@@ -87,6 +117,8 @@ class Table:
     next: tuple[str, ...] = ()
     """The steps of the next run, in words."""
     freshness: Freshness = Freshness()
+    over_time: tuple[Point, ...] = ()
+    """The loads of a table that is read by a cursor, the oldest first."""
 
 
 @dataclass(frozen=True)
@@ -249,7 +281,14 @@ def _table(raw: Raw) -> Table:
         batches=tuple(map(_batch, _parts(raw, "batches"))) if "batches" in raw else None,
         next=tuple(str(step) for step in _list(raw, "next")),
         freshness=_freshness(_part(raw, "freshness")),
+        over_time=tuple(map(_point, _parts(raw, "over_time"))),
     )
+
+
+def _point(raw: Raw) -> Point:
+    rows, late, duplicates, gaps = (_whole(raw, key) or 0 for key in ("rows", "late", "duplicates", "gaps"))
+    seconds = _amount(raw, "seconds") or 0.0
+    return Point(_text(raw, "at"), rows, seconds, late, duplicates, gaps, _text(raw, "watermark"))
 
 
 def _freshness(raw: Raw) -> Freshness:

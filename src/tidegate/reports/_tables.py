@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from tidegate.reports._calendar import calendar
 from tidegate.reports._cells import cells, legend
 from tidegate.reports._markup import Html, join, prose, tag
+from tidegate.reports._over_time import over_time
 from tidegate.reports._pieces import definitions, empty, grid
 from tidegate.reports._reading import PLACES, Batch, Counts, Facts, Table, Value
 from tidegate.reports._states import badge, by_urgency, needs_attention, style_of
@@ -40,7 +41,8 @@ def _table(table: Table, anchor: str, is_open: bool) -> Html:
 def inside(table: Table, anchor: str) -> Html:
     """Return what a table's section holds below its summary. The ids of its rows begin with `anchor`."""
     anchors = [f"{anchor}v{i}" for i in range(len(table.values))]
-    return tag("div", _about(table), _notes(table.notes), *_values(table, anchors), class_="inside")
+    parts = _about(table), _notes(table.notes), over_time(table.over_time), *_values(table, anchors)
+    return tag("div", *parts, class_="inside")
 
 
 def summary(table: Table, *further: Html) -> Html:

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from tidegate.model.analysis import missing_of
-from tidegate.model.status import TableStatus, ValueStatus, VersionsStatus, WholeStatus
+from tidegate.model.status import BatchStatus, TableStatus, ValueStatus, VersionsStatus, WholeStatus
 
 Facts = dict[str, Any]
 _LATE = ("late", "in quarantine")  # what loads call rows that came late
@@ -91,6 +91,7 @@ def _table(table: TableStatus, receipts: Mapping[tuple[str, str], Facts], histor
         **_version_facts(table),
         "next": list(table.pending),
         "freshness": _freshness(table, history),
+        "over_time": _over_time(table, history),
         "notes": [
             *table.notes,
             *([table.problem] if table.problem else []),
@@ -130,6 +131,33 @@ def _freshness(table: TableStatus, history: Sequence[Facts]) -> Facts:
         "held_by": list(own.held_by) if own else [],
         "gaps": list(own.gaps) if own else [],
         "watermark_set": own.watermark_set if own else "",
+    }
+
+
+def _over_time(table: TableStatus, history: Sequence[Facts]) -> list[Facts]:
+    """Return the loads of a table that is read by a cursor, the oldest run first."""
+    if not isinstance(table, VersionsStatus):
+        return []
+    windows = {batch.batch: batch for batch in table.batches}
+    points = []
+    for report in reversed(history):
+        steps = [step for step in report["steps"] if step["table"] == table.table and step["step"] == "load"]
+        loads = [step for step in steps if step["outcome"] == "done"]
+        if loads:
+            points.append(_point(report, loads, windows.get(loads[-1]["value"])))
+    return points
+
+
+def _point(report: Facts, loads: Sequence[Facts], window: BatchStatus | None) -> Facts:
+    counts = [step.get("counts", {}) for step in loads]
+    return {
+        "at": report["started_at"],
+        "rows": sum(step["rows"] or 0 for step in loads),
+        "seconds": sum(step["seconds"] or 0 for step in loads),
+        "late": sum(count.get(name, 0) for count in counts for name in _LATE),
+        "duplicates": sum(count.get("duplicates", 0) for count in counts),
+        "watermark": window.watermark or window.upto if window else "",
+        "gaps": window.gaps if window else 0,
     }
 
 

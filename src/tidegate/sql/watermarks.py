@@ -108,16 +108,19 @@ def examples_of_missing(table: TableName, cursor: Cursor, shown: Sequence[Column
     return sql("{query}", query=First(query, limit))
 
 
-def first_missing_number(table: TableName, column: Column, low: Value | None) -> Sql:
-    """Return a query for the last number, from `low` on, after which a number is missing."""
-    rows = TRUE if low is None else _compared(column, ">=", low)
+def first_missing_number(table: TableName, column: Column, start: Value) -> Sql:
+    """Return a query for the first number, from `start` on, after which a number is missing; null where none is.
+
+    `start` counts as there, also when no row has it any more."""
     return sql(
-        "SELECT {last} FROM (SELECT {column} AS number, LEAD({column}) OVER (ORDER BY {column}) AS next_number"
-        " FROM {table} WHERE {rows}) AS numbered WHERE next_number > number + 1",
-        last=AsText(sql("MIN(number)"), column.type),
+        "SELECT {first} FROM (SELECT number, LEAD(number) OVER (ORDER BY number) AS next_number"
+        " FROM (SELECT {column} AS number FROM {table} WHERE {rows} UNION SELECT {start}) AS numbers"
+        ") AS numbered WHERE next_number > number + 1",
+        first=AsText(sql("MIN(number)"), column.type),
         column=Name.of(column.name),
         table=Name.of(table),
-        rows=rows,
+        rows=_compared(column, ">=", start),
+        start=Literal(start.text, column.type),
     )
 
 

@@ -56,6 +56,8 @@ class IncrementalChange(Change):
     cursor: Cursor
     kind: ValueKind
     needs: LoadNeeds
+    default_look_back: int = 0
+    """In units of the cursor, unless the settings say it."""
 
     @classmethod
     def columns(cls, settings: Any, source: TableSchema, catalogs: Catalogs) -> ChangeColumns:
@@ -136,7 +138,7 @@ class IncrementalChange(Change):
         """Return seconds for a time. Of numbers only the newest is read again."""
         if self.settings.look_back is not None:
             return int(self.settings.look_back)
-        return DEFAULT_LOOK_BACK if self.kind is ValueKind.TIMESTAMP else 0
+        return DEFAULT_LOOK_BACK if self.kind is ValueKind.TIMESTAMP else self.default_look_back
 
     def before(self, watermark: Value, clock: Value | None) -> Value:
         """Return where reading starts. A clock that was set back may bring rows below the watermark, and so does the
@@ -180,7 +182,7 @@ class IncrementalChange(Change):
         window = step.token
         assert isinstance(state, IncrementalState) and isinstance(window, IncrementalWindow)
         rows = None if self.needs.all_rows else self._rows(window.after, window.upto, with_missing=bool(state.nulls))
-        low = window.watermark.minus(self.look_back) if window.watermark is not None else None
+        low = window.all_before.minus(self.look_back) if window.all_before is not None else None
         return Extraction(
             self.table.from_source(rows),
             window,
@@ -211,8 +213,11 @@ class IncrementalChange(Change):
         return watermarks.between(self.cursor, low, high, with_missing=with_missing)
 
     def lookback_request(self, low: Value | None, high: Value | None) -> ReadRequest:
-        """Return rows whose content tells whether something changed below the watermark."""
-        return self.table.from_source(watermarks.between(self.cursor, low, high))
+        """Return rows whose content tells whether something changed below the watermark.
+
+        Rows without a cursor value belong to them: as many may have left as came."""
+        has_missing = self.cursor.nullable and self.settings.null_cursor == "once"
+        return self.table.from_source(watermarks.between(self.cursor, low, high, with_missing=has_missing))
 
     # Windows on both sides, for comparisons
 

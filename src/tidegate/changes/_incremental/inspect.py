@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import TYPE_CHECKING
 
 from tidegate.changes._incremental.state import IncrementalState, OpenTransaction, transactions_from_json
@@ -31,6 +32,10 @@ if TYPE_CHECKING:
 EXAMPLES = 5
 _WAITS = (0.05, 0.1, 0.2, 0.4)
 """Seconds to wait for short transactions that draw numbers: they end by themselves."""
+
+
+_CLOCKS_DIFFER = 60
+"""Seconds by which the clocks of two machines may drift apart between two runs."""
 
 
 def inspect_table(change: IncrementalChange, sessions: Sessions, *, count_all: bool = False) -> IncrementalState:
@@ -118,10 +123,13 @@ def _by_cursor(change: IncrementalChange, source: Session, state: IncrementalSta
         in_lake, in_ledger = (of_one_counter(windows, clock) for windows in (state.in_lake, state.in_ledger))
         state = replace(state, in_lake=in_lake, in_ledger=in_ledger)
     last = state.newest_window
-    low = None if last is None or last.watermark is None else change.before(last.watermark, clock)
+    low = None
+    if last is not None and last.all_before is not None and not change.needs.all_rows:
+        low = change.before(last.all_before, clock)
     newest, newest_past, rows, answer = _bounds(change, source, clock, low)
     state = replace(
         state,
+        set_back=_set_back(state, clock),
         nulls=_count_missing(change, source),
         newest=newest,
         newest_past=newest_past,
@@ -136,12 +144,30 @@ def _by_cursor(change: IncrementalChange, source: Session, state: IncrementalSta
     if last is None or is_later:
         return state
     text_columns = max(state.lake.items())[1].text_columns if state.lake else ()
-    low = last.watermark and last.watermark.minus(change.look_back)
+    low = last.all_before and last.all_before.minus(change.look_back)
     receipt = receipt_of(source, change.lookback_request(low, last.upto).with_text(text_columns))
     fingerprint = receipt.as_text()
     if change.needs.all_keys:
         fingerprint = with_keys(fingerprint, receipt_of(source, change.all_keys.with_text(text_columns)))
     return replace(state, lookback_fingerprint=fingerprint)
+
+
+def _set_back(state: IncrementalState, clock: Value | None) -> int:
+    """Return by how many seconds the source's clock fell behind this machine's since the newest window was planned.
+
+    A window's name is the time of this machine. Differences of less than a minute are those of any two clocks."""
+    last, name = state.newest_window, max((*state.in_lake, *state.in_ledger), default=None)
+    if last is None or name is None or last.clock is None or clock is None or clock.kind is not ValueKind.TIMESTAMP:
+        return 0
+    assert state.next_window is not None
+    here, then = (_time_of_name(window) for window in (state.next_window, name))
+    there = datetime.fromisoformat(clock.text) - datetime.fromisoformat(last.clock.text)
+    fell_behind = int((here - then - there).total_seconds())
+    return fell_behind if fell_behind > _CLOCKS_DIFFER else 0
+
+
+def _time_of_name(window: Value) -> datetime:
+    return datetime.strptime(window.text[:19], "%Y-%m-%d-%H-%M-%S")
 
 
 def _clock(change: IncrementalChange, source: Session) -> Value | None:
@@ -200,7 +226,7 @@ def _holders(
         return ()
     found = transactions_from_json(answer, only_writers=clock is None)
     if clock is not None:
-        return tuple(replace(holder, low=clock.minus(holder.age + 1)) for holder in found)
+        return tuple(replace(holder, low=_first_time(holder, clock, last)) for holder in found)
     for seconds in _WAITS if found else ():
         time.sleep(seconds)
         text = source.open_transactions(change.table.source.name)
@@ -210,16 +236,37 @@ def _holders(
         found = [holder for holder in found if holder.session in now]
         if not found:
             break
-    low = _first_that_may_come(change, source, last) if found else None
+    if not found:
+        return ()
+    asked_at = datetime.fromisoformat(source.now())
+    first = cache(lambda start: _first_that_may_come(change, source, start))
+    lows = [first(_drawn_up_to(last, asked_at - timedelta(seconds=holder.age))) for holder in found]
     # Where no number is missing, only greater ones can come.
-    return tuple(replace(holder, low=low) for holder in found) if low is not None else ()
+    return tuple(replace(holder, low=low) for holder, low in zip(found, lows, strict=True) if low is not None)
 
 
-def _first_that_may_come(change: IncrementalChange, source: Session, last: IncrementalWindow | None) -> Value | None:
-    """Return the number after which one is missing: an open transaction may have drawn it."""
+def _first_time(holder: OpenTransaction, clock: Value, last: IncrementalWindow | None) -> Value:
+    """Return the time of the first row that a transaction may bring. A prepared one began before it was prepared."""
+    low = clock.minus(holder.age + 1)
+    reached = last.watermark if last is not None and holder.is_prepared else None
+    return low if reached is None else min(low, reached)
+
+
+def _drawn_up_to(last: IncrementalWindow | None, began: datetime) -> Value | None:
+    """Return the number up to which a transaction that began then has drawn none: the end of a window that was read
+    before it began, or else the watermark."""
+    if last is None or not last.read_at or last.upto is None:
+        return None if last is None else last.watermark
+    return last.upto if began > datetime.fromisoformat(last.read_at) else last.watermark
+
+
+def _first_that_may_come(change: IncrementalChange, source: Session, start: Value | None) -> Value | None:
+    """Return the number, from `start` on, after which one is missing: an open transaction may have drawn it.
+
+    Without a start, that is before the first window, numbers that begin with 1 have none missing before."""
     [column] = change.cursor.columns
-    reached = last.watermark if last is not None else None
-    answer = source.query(watermarks.first_missing_number(change.table.source.name, column, reached))[0][0]
+    start = Value.of("0", change.kind) if start is None else start
+    answer = source.query(watermarks.first_missing_number(change.table.source.name, column, start))[0][0]
     return None if answer is None else Value.of(answer, change.kind)
 
 

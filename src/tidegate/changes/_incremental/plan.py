@@ -51,6 +51,12 @@ class IncrementalRules(Protocol):
 Before = Callable[[Value, Value | None], Value]
 """Returns where reading starts, given a watermark and the source's clock: a look-back before."""
 
+_UNSEEN = 2
+"""Seconds that a server may take to show a transaction. It notes the time when a statement arrives, and lists the
+transaction a moment later: under load that was seen to be long enough for a run to come in between."""
+
+_TIMES = (ValueKind.TIMESTAMP, ValueKind.DATE)
+
 SCOPE = Scope()
 """Every row of the source is in the scope."""
 
@@ -101,6 +107,7 @@ class _Planner:
             held_by=tuple(str(holder) for holder in self._holding),
             without_cursor=seen.nulls,
             reached=self._reached,
+            clock=seen.clock if seen.clock is not None and seen.clock.kind in _TIMES else None,
         )
         rows = seen.rows if low is not None else None
         return Extract(seen.next_window, why, rows if rows or not seen.nulls else None, token=window)
@@ -123,8 +130,9 @@ class _Planner:
         start = start_of(self._in_lake, self._loaded_or_about_to_be, None)
         if start is None:
             return None, self._why_without_start
-        low, last = self._low(start), seen.newest_window
+        last = seen.newest_window
         assert last is not None
+        low = self._low(start if last.all_before is None else min(start, last.all_before))
         if self._reached is not None and start < self._reached:
             return low, "missing in the lake"
         return low, self._news(last)
@@ -134,6 +142,8 @@ class _Planner:
         seen = self.state
         if seen.watermark_set is not None:
             return str(seen.watermark_set)
+        if seen.set_back:
+            return f"the source's clock was set back by {seen.set_back:,} s: rows from that time are read again"
         if seen.settled:
             sessions = ", ".join(gap.session.split()[0] for gap in seen.settled)
             return f"the transaction of session {sessions} has ended: what it may have brought is read again"
@@ -141,6 +151,8 @@ class _Planner:
             return "no open transaction holds the watermark any more"
         if seen.nulls > last.without_cursor:
             return "rows without a cursor value came"
+        if self.all_rows and seen.rows is not None and seen.expected_rows not in (None, seen.rows + seen.nulls):
+            return f"the source has {seen.rows + seen.nulls:,} rows, {seen.expected_rows:,} were loaded"
         return "" if last.lookback_fingerprint == seen.lookback_fingerprint else "changes in the source"
 
     @property
@@ -153,16 +165,22 @@ class _Planner:
 
     def _low(self, start: Value) -> Value:
         """Return where reading starts: a look-back before the watermark, or where a settled gap begins."""
-        low = self.before(start, self.state.clock)
+        low = self.before(start, self.state.clock).minus(self.state.set_back)
         return min([low, *(gap.low for gap in self.state.settled)])
 
     def _watermark(self, low: Value | None) -> Value | None:
         """Return how far the table is synced once the window is loaded. What was reached stays reached."""
         reached = self._reached if low is not None else None
         safe = [holder.low for holder in self._holding if holder.low is not None]
-        values = [value for value in (self.state.newest_past, *safe) if value is not None]
+        values = [value for value in (self.state.newest_past, self._settled_time, *safe) if value is not None]
         bound = min(values) if self.state.newest_past is not None else None
         return max((value for value in (bound, reached) if value is not None), default=None)
+
+    @property
+    def _settled_time(self) -> Value | None:
+        """Return the time before which no unseen transaction began; None for cursors that are no time."""
+        clock = self.state.clock
+        return clock.minus(_UNSEEN) if clock is not None and clock.kind is ValueKind.TIMESTAMP else None
 
     @cached_property
     def _holding(self) -> list[OpenTransaction]:
@@ -251,12 +269,23 @@ class _Planner:
         if self._lost:
             return [] if self._dropped else [(batch, file, self._lost) for batch, file in usable]
         known = {batch for batch, entry in self.state.ledger.items() if entry.is_active}
-        first = min((batch for batch, _ in usable if batch not in known), default=None)
+        stale = self._loaded_before_an_earlier_one
+        first = min((batch for batch, _ in usable if batch not in known or batch in stale), default=None)
         return [
             (batch, file, "an earlier one came later" if batch in known else "in the lake, not in the target")
             for batch, file in usable
             if first is not None and batch >= first
         ]
+
+    @property
+    def _loaded_before_an_earlier_one(self) -> set[Value]:
+        """Return windows that must follow again: all of them were to be loaded again, and a run stopped on the way."""
+        again, found = "", set()
+        for batch, entry in sorted(self.state.ledger.items()):
+            if entry.kind == "loaded":
+                found |= {batch} if entry.at < again else set()
+                again = max(again, entry.at) if entry.generation > 1 else again
+        return found
 
     @cached_property
     def _lost(self) -> str:

@@ -23,6 +23,11 @@ class OpenTransaction:
     low: Value | None = None
     """The watermark may not go beyond this value as long as the transaction is open."""
 
+    @property
+    def is_prepared(self) -> bool:
+        """Return whether it waits for its second phase, so that nobody knows when it began."""
+        return self.session.startswith("prepared ")
+
     def __str__(self) -> str:
         return f"session {self.session.split()[0]} ({self.who}, open for {self.age:,} s)"
 
@@ -65,6 +70,8 @@ class IncrementalState(TableState):
     """Who set the watermark last, and to what; None where nobody did since the newest window."""
     keys_read_at: Value | None = None
     """The time now on the cursor's clock, where all keys are read too."""
+    set_back: int = 0
+    """By how many seconds the source's clock was set back since the newest window."""
 
     @property
     def expected_rows(self) -> int | None:
@@ -87,7 +94,10 @@ class IncrementalState(TableState):
         return () if window is None else window.gaps
 
     def still_open(self, gaps: Sequence[Gap]) -> tuple[Gap, ...]:
-        """Return the gaps whose transaction has not ended."""
+        """Return the gaps whose transaction has not ended, as far as that is known. A prepared one is listed without
+        its session, under another name: it may be the transaction of any gap."""
+        if not self.sees_transactions or any(holder.is_prepared for holder in self.holders):
+            return tuple(gaps)
         sessions = {holder.session for holder in self.holders}
         return tuple(gap for gap in gaps if gap.session in sessions)
 

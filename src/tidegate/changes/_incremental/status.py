@@ -71,4 +71,6 @@ def _window(seen: IncrementalState, name: Value) -> BatchStatus:
         rows=file.rows if file is not None and not file.broken else None,
         generation=entry.generation if entry else 0,
         loaded_at=entry.at if entry else "",
+        watermark=window.watermark.text if window.watermark else "",
+        gaps=len(window.gaps),
     )

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 
 MONITOR = "SHOW ENGINE INNODB STATUS"
 _LIST = "LIST OF TRANSACTIONS FOR EACH SESSION:"
-_NEXT_SECTION = re.compile(r"^-{8,}$", re.MULTILINE)
+_NEXT_SECTION = "\n--------\nFILE I/O\n--------\n"
 _HEAD = re.compile(r"(?P<id>\S+), ACTIVE (?P<prepared>\(PREPARED\) )?(?P<age>\d+) sec")
 _WRITES = re.compile(r"undo log entries [1-9]|tables in use \d+, locked [1-9]")
 _THREAD = re.compile(r"^(?:MySQL|MariaDB) thread id (?P<thread>\d+),.* query id \d+ (?P<who>.*)$", re.MULTILINE)
@@ -43,9 +43,10 @@ class Writer:
 
 def writers(monitor: str) -> list[Writer] | None:
     """Return the writing transactions of the monitor's text; None where it does not show all of them."""
-    _, found, rest = monitor.partition(_LIST)
-    listed = _NEXT_SECTION.split(rest)[0]
-    if not found or "... truncated" in monitor:
+    _, begins, rest = monitor.partition(_LIST)
+    # A line of hyphens is no end: one follows each transaction that waits for a lock.
+    listed, ends, _ = rest.rpartition(_NEXT_SECTION)
+    if not begins or not ends or "... truncated" in monitor:
         return None
     return list(_writers(listed))
 

@@ -161,6 +161,9 @@ class Postgresql(Database):
         name = Name.of(column.name)
         return sql("CASE WHEN {valid} THEN {name} END", valid=sql(condition, name=name), name=name)
 
+    def number_block(self, table: TableName, column: Column) -> Sql | None:
+        return transactions.number_block(table, column.name)
+
     def open_transactions(self, table: TableName) -> Sql | None:
         return transactions.open_transactions(table)
 

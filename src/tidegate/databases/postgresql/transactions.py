@@ -6,6 +6,7 @@ Facts that shape this file
  * A login without pg_read_all_stats does not see what sessions of others do. Who holds a lock is never hidden.
  * Autovacuum, WAL senders and roles without the right to write do not count. Nor do Tidegate's own readers.
  * A prepared transaction has no session, and may be committed by anybody at any time.
+ * A sequence with CACHE 50 gives each session fifty numbers at once, which the session uses up at its leisure.
 """
 
 from __future__ import annotations
@@ -41,6 +42,21 @@ FROM (
   FROM pg_prepared_xacts AS p WHERE p.database = current_database()
 ) AS o
 """
+
+
+_BLOCK = """
+SELECT max(s.seqcache)
+FROM pg_depend AS d
+JOIN pg_sequence AS s ON s.seqrelid = d.objid
+JOIN pg_attribute AS a ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid
+WHERE d.refobjid = to_regclass({table}) AND a.attname = {column} AND d.deptype IN ('a', 'i')
+"""
+
+
+def number_block(table: TableName, column: str) -> Sql:
+    """Return a query for the CACHE of the sequence that belongs to a column."""
+    name = Literal(render(Name(Name.of(table).parts), DIALECT))
+    return sql(_BLOCK.strip(), table=name, column=Literal(column))
 
 
 def open_transactions(table: TableName) -> Sql:

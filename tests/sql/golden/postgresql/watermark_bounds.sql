@@ -74,5 +74,9 @@ FROM (
   FROM pg_prepared_xacts AS p WHERE p.database = current_database()
 ) AS o) FROM "sales"."odd ""orders"" `of` [x] {y} 100%";
 SELECT (SELECT CAST(max("a") AS text) FROM "sales"."odd ""orders"" `of` [x] {y} 100%"), (SELECT CAST(max("a") AS text) FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE 1 = 1), (SELECT count(*) FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE "a" IS NOT NULL), NULL;
-SELECT CAST(MIN(number) AS text) FROM (SELECT "load_id" AS number, LEAD("load_id") OVER (ORDER BY "load_id") AS next_number FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE 1 = 1) AS numbered WHERE next_number > number + 1;
-SELECT CAST(MIN(number) AS text) FROM (SELECT "load_id" AS number, LEAD("load_id") OVER (ORDER BY "load_id") AS next_number FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE "load_id" >= CAST('20240131' AS bigint)) AS numbered WHERE next_number > number + 1;
+SELECT CAST(MIN(number) AS text) FROM (SELECT number, LEAD(number) OVER (ORDER BY number) AS next_number FROM (SELECT "load_id" AS number FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE "load_id" >= CAST('20240131' AS bigint) UNION SELECT CAST('20240131' AS bigint)) AS numbers) AS numbered WHERE next_number > number + 1;
+SELECT max(s.seqcache)
+FROM pg_depend AS d
+JOIN pg_sequence AS s ON s.seqrelid = d.objid
+JOIN pg_attribute AS a ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid
+WHERE d.refobjid = to_regclass('"sales"."odd ""orders"" `of` [x] {y} 100%"') AND a.attname = 'load_id' AND d.deptype IN ('a', 'i');
