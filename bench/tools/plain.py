@@ -143,13 +143,16 @@ def merge(job: dict[str, Any]) -> dict[str, Any]:
     with psycopg.connect(job["source"]) as source, psycopg.connect(job["target"]) as target:
         started, table = time.monotonic(), job["table"]
         _made(source, target, table)
-        newest = target.execute(f"SELECT coalesce(max(updated_at), '0001-01-01') FROM {table}").fetchall()[0][0]
+        newest = target.execute(f"SELECT max(updated_at) FROM {table}").fetchall()[0][0]
+        if newest is None:
+            _piped(source, target, f"SELECT * FROM {table}", table)
+            target.execute(f"CREATE INDEX newest_{table} ON {table} (updated_at)")
+            return {"seconds": time.monotonic() - started}
         target.execute(f"CREATE TEMPORARY TABLE changed AS SELECT * FROM {table} WITH NO DATA")
         _piped(source, target, f"SELECT * FROM {table} WHERE updated_at > '{newest}'", "changed")
         names = [column.name for column in target.execute(f"SELECT * FROM {table} LIMIT 0").description or ()]
         updates = ", ".join(f"{name} = excluded.{name}" for name in names)
         target.execute(f"INSERT INTO {table} SELECT * FROM changed ON CONFLICT (id) DO UPDATE SET {updates}")
-        target.execute(f"CREATE INDEX IF NOT EXISTS newest_{table} ON {table} (updated_at)")
         target.commit()
         return {"seconds": time.monotonic() - started}
 

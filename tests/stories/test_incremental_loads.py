@@ -417,3 +417,37 @@ def test_rows_from_before_the_clock_was_set_back_are_read(
     assert "the source's clock was set back by" in report.steps[0].why
     assert [row[0] for row in orders.rows(orders.target)] == [1, 2]
     assert orders.steps() == []
+
+
+def test_key_that_changed_is_one_row(orders: Orders):
+    """With `deletes: key_compare` the row leaves under its old key and comes under its new one."""
+    orders.settings["deletes"] = "key_compare"
+    orders.write(1, 2, at=EARLY)
+    orders.run()
+    orders.in_source("UPDATE orders SET id = 7, updated_at = %s WHERE id = 2", LATER)
+    assert orders.run().steps[-1].why.endswith("1 inserted, 0 updated, 1 deleted")
+    orders.assert_equal()
+
+
+def test_change_without_its_time_is_found(plain_orders: Orders):
+    """A row changed and its cursor did not: no run reads it, `verify` finds it, and a reload brings it."""
+    plain_orders.write(1, at="2024-01-01 00:00:00")
+    plain_orders.write(2, at=LATER)
+    plain_orders.run()
+    plain_orders.in_source("UPDATE orders SET item = 'in silence' WHERE id = 1")
+    assert plain_orders.steps() == []
+    assert plain_orders.tidegate().verify().outcome == "differences"
+    plain_orders.run(reload=True)
+    plain_orders.assert_equal()
+
+
+def test_cursor_without_an_index_is_said(plain_orders: Orders):
+    plain_orders.settings["timestamp_column"] = "created_at"
+    plain_orders.write(1, at=EARLY)
+    assert "no index of the source starts with created_at: every run scans the table" in plain_orders.notices()
+
+
+def test_text_is_no_cursor(plain_orders: Orders):
+    plain_orders.settings["timestamp_column"] = "item"
+    [(_, problem)] = plain_orders.tidegate().plan().failures
+    assert "cannot be a cursor of `changes: hybrid`" in problem and "a date or timestamp type" in problem

@@ -14,7 +14,7 @@ import pytest
 from kit.orders import ALL_ROWS, Orders
 from kit.pairs import EVERY_PAIR
 from kit.sides import ask, forget_loads
-from tidegate.errors import ConfigError
+from tidegate.errors import Unsupported
 
 pytestmark = [pytest.mark.postgres, pytest.mark.mysql]
 
@@ -100,8 +100,8 @@ def test_strategy_and_load_keep_a_table_in_sync(
     assert_equal(orders, load)
 
 
-@pytest.mark.parametrize(("strategy", "load"), sorted(UNFIT), ids=", ".join)
+@pytest.mark.parametrize(("strategy", "load"), [pytest.param(*pair, id=", ".join(pair)) for pair in sorted(UNFIT)])
 def test_unfit_load_is_refused(strategy: str, load: str, plain_orders: Orders):
     plain_orders.settings = settings(strategy, load)
-    with pytest.raises(ConfigError, match=load):
+    with pytest.raises(Unsupported, match=f"`load: {load}` does not fit `changes: {strategy}`"):
         plain_orders.tidegate()

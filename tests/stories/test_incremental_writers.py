@@ -70,7 +70,7 @@ def follow(orders: Orders, seconds: float, *, only_inserts: bool = False, writer
     """Run again and again while somebody writes. Return how many runs there were."""
     runs, end = 0, time.monotonic() + seconds
     with Writers(orders, writers, only_inserts=only_inserts):
-        while time.monotonic() < end:
+        while time.monotonic() < end or runs < 3:
             orders.run()
             runs += 1
     orders.run()

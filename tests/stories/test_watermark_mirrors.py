@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
-from kit import sides
+from kit import processes, sides
+from kit.crash import Recorder
 from kit.orders import Orders
+from kit.project import TESTS, child
 from tidegate import Tidegate
 from tidegate.errors import Unsupported
 from tidegate.interfaces.open_table import OpenTable
@@ -29,9 +34,12 @@ class Mirrored:
         self.orders = orders
         orders.settings["look_back"] = 0
 
+    def configuration(self) -> dict[str, Any]:
+        lake_settings = {"format": "iceberg", "path": str(self.orders.lake)}
+        return {**self.orders.configuration(), "watermark_mirrors": MIRRORS, "lake": lake_settings}
+
     def tidegate(self) -> Tidegate:
-        settings = {**self.orders.configuration(), "watermark_mirrors": MIRRORS}
-        return Tidegate(**{**settings, "lake": {"format": "iceberg", "path": str(self.orders.lake)}})
+        return Tidegate(**self.configuration())
 
     def run(self) -> RunReport:
         return self.tidegate().run()
@@ -129,6 +137,36 @@ def test_run_killed_before_its_mirrors_is_caught_up(mirrored: Mirrored, monkeypa
     assert report.outcome == "nothing to do"
     assert len(warnings(report)) == 3
     assert mirrored.copies() == [TIMES[1]] * 3
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(not processes.CAN_SEE, reason="finds processes through /proc")
+def test_no_store_is_ahead_of_the_rows_after_a_kill(mirrored: Mirrored, tmp_path: Path):
+    """A run is killed at each of its boundaries in turn. Right after it, neither the ledger nor a mirror has a
+    watermark above a row that the target lacks. The next run brings rows and stores in step."""
+    orders = mirrored.orders
+    orders.write(1, at=TIMES[0])
+    recorder = Recorder(tmp_path / "boundaries")
+    recorded = mirrored.tidegate()
+    recorded.boundary = recorder
+    recorded.run()
+    file = tmp_path / "tidegate.yml"
+    file.write_text(yaml.safe_dump(mirrored.configuration()))
+    places = list(recorder.times())
+    assert len(places) > 5
+    for number, place in enumerate(places):
+        orders.write(1, 100 + number, at=f"2024-03-{number + 1:02} 00:00:00")
+        arguments = (str(file), place, "1", str(tmp_path / f"tally {number}"), "process")
+        with child(TESTS / "kit" / "crash.py", *arguments) as victim:
+            victim.communicate(timeout=120)
+        assert victim.returncode == -signal.SIGKILL
+        [status] = mirrored.tidegate().status()
+        missing = {row[4] for row in orders.rows(orders.source)} - {row[4] for row in orders.rows(orders.target)}
+        first_missing = min(map(str, missing), default="9999")
+        assert all(str(store) < first_missing for store in (status.watermark, *mirrored.copies())), place
+        mirrored.run()
+        assert mirrored.is_equal(), place
+        assert len({*mirrored.copies()}) == 1, place
 
 
 def test_mirror_that_cannot_be_written_is_a_warning(mirrored: Mirrored):
