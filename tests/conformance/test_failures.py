@@ -95,7 +95,18 @@ def test_unreachable_server_is_reported(place: Place):
     away = replace(place.database.connection, port=1)
     if place.kind == "sqlserver":  # whose driver tries again as long as it may
         away = replace(away, options=(*away.options, ("login_timeout", "2")))
-    with pytest.raises(Unreachable, match="No connection to"):
+    with pytest.raises(Unreachable, match="No connection to") as told:
+        database_at(away).connect("test")
+    if place.kind in ("postgresql", "mysql"):
+        assert "connection refused" in told.value.happened.lower()
+
+
+def test_unknown_host_is_named(place: Place):
+    """When the name of the host leads nowhere, the message has that name."""
+    away = replace(place.database.connection, host="no-such-host.invalid")
+    if place.kind == "sqlserver":  # whose driver tries again as long as it may
+        away = replace(away, options=(*away.options, ("login_timeout", "2")))
+    with pytest.raises(Unreachable, match=r"no-such-host\.invalid"):
         database_at(away).connect("test")
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
+from kit.mariadb import MariaDb
 from tidegate.model.plan import Notice
 
 if TYPE_CHECKING:
@@ -24,19 +27,32 @@ KINDS = {
 }
 
 
-@pytest.fixture
-def shop(copies: Copies) -> Copied:
-    """The server is eight hours behind UTC: a row of a minute ago seems to come from the future."""
-    found = copies("postgresql", "postgresql")
-    name = found.source.rsplit("/", 1)[1]
-    found.in_source(
-        """
+POSTGRESQL = """
 CREATE TABLE people (id integer, name text, is_latest boolean, changed timestamp, PRIMARY KEY (id, changed));
 INSERT INTO people SELECT n, 'name', true, now() AT TIME ZONE 'UTC' - n * interval '1 minute'
 FROM generate_series(1, 5) AS n;
 ALTER DATABASE the_name SET timezone = 'Etc/GMT+8'
-""".replace("the_name", name)
-    )
+"""
+MARIADB = """
+CREATE TABLE people (id integer, name varchar(20), is_latest bool, changed datetime(6), PRIMARY KEY (id, changed));
+INSERT INTO people SELECT seq, 'name', 1, UTC_TIMESTAMP(6) - INTERVAL seq MINUTE FROM seq_1_to_5
+"""
+
+
+@pytest.fixture(scope="module")
+def behind() -> Iterator[MariaDb]:
+    with MariaDb("--default-time-zone=-08:00") as server:
+        yield server
+
+
+@pytest.fixture(params=["postgresql", pytest.param("mysql", marks=pytest.mark.mysql)])
+def shop(copies: Copies, request: pytest.FixtureRequest) -> Copied:
+    """The server is eight hours behind UTC: a row of a minute ago seems to come from the future."""
+    if request.param == "mysql":
+        copies = replace(copies, servers={**copies.servers, "mysql": request.getfixturevalue("behind")})
+    found = copies(request.param, "postgresql")
+    name = found.source.rsplit("/", 1)[1]
+    found.in_source({"postgresql": POSTGRESQL, "mysql": MARIADB}[request.param].replace("the_name", name))
     return found
 
 

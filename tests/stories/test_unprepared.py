@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from click.testing import CliRunner
 
+from kit import sides
 from kit.copied import Copied, Copies
 from tidegate.cli.main import main
 from tidegate.config.secrets import Variables
@@ -157,3 +159,34 @@ def test_columns_that_the_server_sets_are_known(copies: Copies, kind: str):
         table = next(name for name in session.tables() if name.name == "noted")
         assert session.columns_set_at_changes(table) == {"touched"}
         assert session.columns_set_at_changes(TableName(table.schema, "other")) == frozenset()
+
+
+def test_rows_that_policies_hide_are_said(copies: Copies):
+    """A login that sees a part of the rows copies that part: plan and verdict say so."""
+    found = copies("postgresql", "postgresql")
+    role = "limited_" + found.source.rsplit("/", 1)[1]
+    found.in_source(
+        """
+CREATE TABLE owned (id integer PRIMARY KEY, owner text);
+INSERT INTO owned VALUES (1, 'us'), (2, 'them');
+ALTER TABLE owned ENABLE ROW LEVEL SECURITY;
+CREATE POLICY ours ON owned USING (owner = 'us');
+CREATE ROLE the_role LOGIN PASSWORD 'the_role';
+GRANT SELECT ON owned TO the_role
+""".replace("the_role", role)
+    )
+    place = urlsplit(found.source)
+    url = place._replace(netloc=f"{role}:{role}@{place.netloc.rpartition('@')[2]}").geturl()
+    limited = Copied(url, found.target, found.lake)
+    tables = {"owned": {"kind": "static"}}
+    try:
+        told = [getattr(step, "text", "") for step in limited.tidegate(tables).plan().tables[0].steps]
+        assert any("rows that they hide are not in the copy" in text for text in told)
+        limited.tidegate(tables).run()
+        [warning] = [finding.what for finding in limited.tidegate(tables).verify().findings]
+        assert "row-level security" in warning
+        assert sides.ask(found.target, "SELECT id FROM owned") == [(1,)]
+        found.tidegate(tables).run()
+        assert found.tidegate(tables).verify().findings == ()
+    finally:
+        found.in_source(f"DROP OWNED BY {role};\nDROP ROLE {role}")

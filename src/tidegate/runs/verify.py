@@ -44,7 +44,7 @@ def verify(run: Run, keys: Sequence[str], *, deep: bool = False) -> RunReport:
     run.failed.update(problems)
     windows: list[Comparable] = []
     for table in planned:
-        run.findings += table.coverage.findings(table.key)
+        run.findings += [*table.coverage.findings(table.key), *_what_sides_hide(table)]
         run.coverage[table.key] = table.coverage
         if not table.table.change.has_source_table:
             what = "not compared: no table of the source has its rows"
@@ -57,6 +57,12 @@ def verify(run: Run, keys: Sequence[str], *, deep: bool = False) -> RunReport:
     _compare(run, windows, deep=deep)
     ask_rules(run, planned)
     return run.keep(_report(run))
+
+
+def _what_sides_hide(planned: PlannedTable) -> list[Finding]:
+    """Return what can make the rows of a side incomplete for this login: the comparison does not see such rows."""
+    texts = planned.table.found.source.source_warnings
+    return [Finding(planned.key, "scope", text, severity="warning") for text in texts]
 
 
 def _prewarm(run: Run, result: PlannedTable | FailedTable) -> None:

@@ -82,7 +82,18 @@ JOIN pg_class c ON c.oid = k.this JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE o.contype = 'f' AND o.conparentid = 0
   AND (lower(n.nspname), lower(c.relname)) IN (
     SELECT lower(s COLLATE "C"), lower(r COLLATE "C") FROM unnest(%s::text[], %s::text[]) AS u(s, r))
+UNION ALL
+SELECT n.nspname, c.relname, 'row_security', ''
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relrowsecurity AND row_security_active(c.oid)
+  AND (lower(n.nspname), lower(c.relname)) IN (
+    SELECT lower(s COLLATE "C"), lower(r COLLATE "C") FROM unnest(%s::text[], %s::text[]) AS u(s, r))
 """
+
+ROW_SECURITY = (
+    "policies of the table (row-level security) hold for this login: rows that they hide are not in {}. A login with"
+    " BYPASSRLS, or the owner, sees every row"
+)
 
 TABLES = """
 SELECT n.nspname, c.relname
@@ -171,6 +182,8 @@ def _schema(name: TableName, entry: dict[str, Any]) -> TableSchema:
         partitioned_by=entry["partitioned_by"],
         parent=entry["parent"],
         readable=entry["readable"],
+        source_warnings=(ROW_SECURITY.format("the copy, nor in its proof"),) if "row_security" in guards else (),
+        target_notes=(ROW_SECURITY.format("any comparison"),) if "row_security" in guards else (),
     )
 
 

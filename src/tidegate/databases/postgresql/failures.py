@@ -148,13 +148,22 @@ def _remedy(state: str) -> str:
 
 def unreachable(problem: psycopg.Error, connection: Connection) -> Unreachable:
     """Return the error for a login or network problem, with the server's message and a remedy."""
-    message = (problem.diag.message_primary if problem.sqlstate else "") or _last_line(str(problem))
+    message = (problem.diag.message_primary if problem.sqlstate else "") or _network_message(str(problem))
     remedy = "Check host and port, and that the server is up."
     if "password" in message or "authentication" in message or (problem.sqlstate or "").startswith("28"):
         remedy = "Check user and password; a password in a URL must be percent-encoded."
     elif "does not exist" in message:
         remedy = "Check the name of the database and of the user."
     return Unreachable(f"No connection to {connection.display}: {message}.", "Nothing was read or written.", remedy)
+
+
+def _network_message(text: str) -> str:
+    """Return what libpq says of the network. Its last line asks a question where nothing listens on the port."""
+    if "Connection refused" in text:
+        return "nothing listens on this host and port (connection refused)"
+    if "timeout expired" in text or "Connection timed out" in text:
+        return "no answer in time; `connect_timeout` of the URL says how long to wait"
+    return _last_line(text)
 
 
 def _last_line(text: str) -> str:

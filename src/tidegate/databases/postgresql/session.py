@@ -178,7 +178,7 @@ class PostgresqlSession(Session):
         with translated(self._connection), self._pipeline():
             columns = self._driver.execute(catalog.COLUMNS, parameters)
             keys = self._driver.execute(catalog.KEYS, parameters)
-            guards = self._driver.execute(catalog.GUARDS, [*parameters, *parameters])
+            guards = self._driver.execute(catalog.GUARDS, [*parameters, *parameters, *parameters])
             return catalog.table_schemas(names, columns.fetchall(), keys.fetchall(), guards.fetchall())
 
     def _pipeline(self) -> AbstractContextManager[object]:
