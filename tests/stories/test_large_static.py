@@ -110,6 +110,7 @@ def test_large_table_is_read_by_tasks(places: Callable[[str], Places]):
     here.in_source("UPDATE places SET name = 'other' WHERE id IN (7, 70000)")
     report = here.run()
     assert [step.step for step in report.steps] == ["read", "extract", "load"]
+    assert report.steps[0].rows == ROWS, "the load reads the target"
     assert report.steps[-1].why.endswith("0 inserted, 2 updated, 0 deleted")
     here.assert_equal()
 

@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 sys.path.append(str(Path(__file__).parents[2]))  # `bench` stands beside the package
 
 from bench import cases, report, truth
 from bench.measure import Failed, Measured, Series, run
-from bench.tables import TRADES
+from bench.tables import TRADES, TableSchema
 
 ROW = {
     "cob": "20240801",
@@ -96,6 +97,18 @@ def test_file_cells_match_the_server_spelling(tmp_path: Path, amount: str):
     }
     pq.write_table(pa.table(typed), tmp_path / "rows.parquet")
     assert truth.difference(table(amount=amount), truth.of_files(tmp_path, TRADES)) == ""
+
+
+def test_window_of_several_parts_is_read(tmp_path: Path):
+    """Its parts are in a folder that has the name of a file."""
+    window = tmp_path / "trades_cob_20240801.parquet"
+    window.mkdir()
+    shape = TableSchema("t", TRADES.columns[:2])
+    for part in (1, 2):
+        pq.write_table(pa.table({"cob": [20240801], "id": [part]}), window / f"part-000{part}.parquet")
+
+    assert truth.rows_of_files(tmp_path) == 2
+    assert truth.of_files(tmp_path, shape)["id"].to_pylist() == ["1", "2"]
 
 
 def test_wrong_result_is_marked_and_never_first():
