@@ -223,7 +223,8 @@ class CreateSettings(Settings):
     """What the source has and the target lacks, created on request: these settings, or `true` for all of them."""
 
     types: bool = False
-    """Enums and composite types; same kind of database alone. Without it such columns become text."""
+    """Enums, domains and composite types; same kind of database alone. Without it, columns of an enum or a composite
+    type become text, and those of a domain get the type that it is made of."""
     indexes: bool = False
     """Indexes and unique constraints."""
     foreign_keys: bool = False

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
 from kit import sides
@@ -57,6 +59,41 @@ def test_the_same_kind_of_database_gets_the_same(copies: Copies):
     assert sides.ask(found.target, keys) == [("staff_store_fkey", "store", True)]
     report = found.tidegate(TABLES, defaults={"create": True}).run()
     assert report.outcome == "nothing to do"
+
+
+SHOP = """
+CREATE SCHEMA kinds;
+CREATE TYPE kinds.mood AS ENUM ('sad', 'happy');
+CREATE DOMAIN kinds.email AS varchar(40) CONSTRAINT has_at CHECK (VALUE LIKE '%@%');
+CREATE DOMAIN kinds.work_email AS kinds.email NOT NULL DEFAULT 'it''s@us' CHECK (VALUE LIKE '%us');
+CREATE DOMAIN kinds.good_mood AS kinds.mood CHECK (VALUE <> 'sad');
+CREATE TYPE kinds.contact AS (mail kinds.email, mood kinds.good_mood);
+CREATE TABLE shop (id integer PRIMARY KEY, mail kinds.work_email, mails kinds.email[], mood kinds.good_mood,
+  contact kinds.contact);
+INSERT INTO shop VALUES (1, 'a@us', '{b@c,d@e}', 'happy', ROW('f@g', 'happy')), (2, DEFAULT, NULL, NULL, NULL)
+"""
+DOMAINS = """
+SELECT t.typname, t.typnotnull, t.typdefault, pg_get_constraintdef(k.oid), format_type(t.typbasetype, t.typtypmod)
+FROM pg_type AS t JOIN pg_constraint AS k ON k.contypid = t.oid WHERE t.typtype = 'd' AND k.contype = 'c'
+  AND t.typname IN ('email', 'work_email', 'good_mood')
+"""
+TYPES = "SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute WHERE attrelid = 'shop'::regclass"
+
+
+@pytest.mark.parametrize("create", [True, False])
+def test_domains_and_what_they_are_made_of_are_created(copies: Copies, create: bool):
+    found = copies("postgresql", "postgresql")
+    found.in_source(SHOP)
+    settings = {"shop": {"kind": "static", "create": {"types": create}}}
+    found.tidegate(settings).run()
+    found.assert_equal("SELECT id, mail, mails::text, mood::text, contact::text FROM shop")
+    assert (found.rows("target", TYPES) == found.rows("source", TYPES)) is create
+    assert found.rows("target", DOMAINS) == (found.rows("source", DOMAINS) if create else Counter())
+    assert found.tidegate(settings).verify().outcome == "equal"
+    assert found.tidegate(settings).run().outcome == "nothing to do"
+    found.in_source("INSERT INTO shop VALUES (3, 'x@us', NULL, NULL, NULL)")
+    found.tidegate(settings).run()
+    found.assert_equal("SELECT id, mail FROM shop")
 
 
 def test_what_cannot_be_created_is_said(copies: Copies):

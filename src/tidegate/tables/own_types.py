@@ -1,4 +1,4 @@
-"""Types that users created: enums, composites, types of an extension. A target of the same kind may lack them."""
+"""Types that users created: enums, domains, composites. A target of the same kind may lack them."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ def with_known_types(settings: TableSettings, source: TableSchema, catalogs: Cat
     them in the portable type, as another kind of database would."""
     database = catalogs.target.database
     target = catalogs.targets.get(settings.target_table.within(database.default_schema))
+    source = _with_domains(settings, source, target, catalogs)
     of_users = [column for column in source.columns if _is_of_users(column, database.kind)]
     twins = {column.name: target.exact_column(column.name) if target is not None else None for column in of_users}
     asked = {column.declared_type for column in of_users if twins[column.name] is None}
@@ -31,6 +32,22 @@ def with_known_types(settings: TableSettings, source: TableSchema, catalogs: Cat
         replace(column, database="", collation="") if column.name in portable else column for column in source.columns
     )
     return replace(source, columns=columns)
+
+
+def _with_domains(
+    settings: TableSettings, source: TableSchema, target: TableSchema | None, catalogs: Catalogs
+) -> TableSchema:
+    """Return the schema with new columns in the domain that they have in the source, where types are created too.
+
+    Without that a column gets the type that its domain is made of: the values are the same."""
+    if not settings.create.types or catalogs.source.database.kind != catalogs.target.database.kind:
+        return source
+    new = [column for column in source.columns if target is None or target.exact_column(column.name) is None]
+    asked = sorted({column.type for column in new if column.portable_type and column.database})
+    known = catalogs.source.type_definitions(asked) if asked else {}
+    domains = {column.name for column in new if column.portable_type and column.type in known}
+    columns = (replace(one, portable_type="") if one.name in domains else one for one in source.columns)
+    return replace(source, columns=tuple(columns))
 
 
 def _is_text(column: Column) -> bool:
@@ -55,7 +72,7 @@ def with_types(table: FoundTable, catalogs: Catalogs) -> FoundTable:
         return table
     there = {column.name for column in table.target.columns} if table.target is not None else set()
     new = [column for column in table.columns if column.name not in there]
-    names = sorted({column.declared_type for column in new if _is_of_users(column, catalogs.target.database.kind)})
+    names = sorted({column.declared_type for column in new if column.database == catalogs.target.database.kind})
     statements = types_ddl(catalogs, names) if names else []
     change = replace(table.schema_change, statements=(*statements, *table.schema_change.statements))
     return replace(table, schema_change=change)

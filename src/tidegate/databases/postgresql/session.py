@@ -212,9 +212,7 @@ class PostgresqlSession(Session):
             f"schema {schema}": render(sql("CREATE SCHEMA IF NOT EXISTS {schema}", schema=Name.of(schema)), DIALECT)
             for schema in schemas
         }
-        # An enum needs nothing; a composite type may have columns of an enum.
-        ordered = sorted(rows, key=lambda row: " AS ENUM " not in str(row[2]))
-        return {**create, **{str(name): str(ddl) for name, _, ddl in ordered}}
+        return {**create, **{str(name): str(ddl) for name, _, ddl in rows}}
 
     def columns_set_at_changes(self, table: TableName) -> frozenset[str]:
         return frozenset(str(name) for (name,) in self.query(catalog.columns_set_by_triggers(table)))

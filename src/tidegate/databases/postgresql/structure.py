@@ -42,22 +42,47 @@ WHERE d.classoid = CAST('pg_class' AS regclass) AND (n.nspname, c.relname) IN ({
 ORDER BY 1, 2, 3, 4
 """
 
+# The types that are asked for, and those that they are made of: what others need comes first.
 _TYPES = """
+WITH RECURSIVE needed(type, depth) AS (
+  SELECT CASE WHEN own.typcategory = 'A' AND own.typelem <> 0 THEN own.typelem ELSE own.oid END, 0
+  FROM (VALUES {names}) AS asked(name) JOIN pg_type AS own ON own.oid = to_regtype(asked.name)
+  UNION
+  SELECT CASE WHEN b.typcategory = 'A' AND b.typelem <> 0 THEN b.typelem ELSE b.oid END, needed.depth + 1
+  FROM needed
+  JOIN pg_type AS t ON t.oid = needed.type
+  CROSS JOIN LATERAL (
+    SELECT t.typbasetype WHERE t.typtype = 'd'
+    UNION ALL
+    SELECT a.atttypid FROM pg_attribute AS a
+    WHERE t.typtype = 'c' AND a.attrelid = t.typrelid AND a.attnum > 0 AND NOT a.attisdropped
+  ) AS part(type)
+  JOIN pg_type AS b ON b.oid = part.type
+)
 SELECT quote_ident(n.nspname) || '.' || quote_ident(t.typname), CAST(n.nspname AS text),
   CASE t.typtype WHEN 'e' THEN
     'CREATE TYPE ' || quote_ident(n.nspname) || '.' || quote_ident(t.typname) || ' AS ENUM (' ||
     (SELECT string_agg(quote_literal(e.enumlabel), ', ' ORDER BY e.enumsortorder) FROM pg_enum AS e
      WHERE e.enumtypid = t.oid) || ')'
+  WHEN 'd' THEN
+    'CREATE DOMAIN ' || quote_ident(n.nspname) || '.' || quote_ident(t.typname) || ' AS ' ||
+    format_type(t.typbasetype, t.typtypmod) ||
+    coalesce((SELECT ' COLLATE ' || CAST(CAST(t.typcollation AS regcollation) AS text) FROM pg_type AS b
+              WHERE b.oid = t.typbasetype AND b.typcollation <> t.typcollation), '') ||
+    coalesce(' DEFAULT ' || t.typdefault, '') || CASE WHEN t.typnotnull THEN ' NOT NULL' ELSE '' END ||
+    coalesce((SELECT string_agg(' CONSTRAINT ' || quote_ident(k.conname) || ' ' || pg_get_constraintdef(k.oid), ''
+                                ORDER BY k.conname)
+              FROM pg_constraint AS k WHERE k.contypid = t.oid AND k.contype = 'c'), '')
   ELSE
     'CREATE TYPE ' || quote_ident(n.nspname) || '.' || quote_ident(t.typname) || ' AS (' ||
     (SELECT string_agg(quote_ident(a.attname) || ' ' || format_type(a.atttypid, a.atttypmod), ', ' ORDER BY a.attnum)
      FROM pg_attribute AS a WHERE a.attrelid = t.typrelid AND a.attnum > 0 AND NOT a.attisdropped) || ')'
   END
-FROM (VALUES {names}) AS asked(name)
-JOIN pg_type AS own ON own.oid = to_regtype(asked.name)
-JOIN pg_type AS t ON t.oid = CASE WHEN own.typcategory = 'A' THEN own.typelem ELSE own.oid END
+FROM (SELECT type, max(depth) AS depth FROM needed GROUP BY type) AS found
+JOIN pg_type AS t ON t.oid = found.type
 JOIN pg_namespace AS n ON n.oid = t.typnamespace
-WHERE t.typtype IN ('e', 'c') AND n.nspname <> 'pg_catalog'
+WHERE t.typtype IN ('e', 'c', 'd') AND n.nspname <> 'pg_catalog'
+ORDER BY found.depth DESC, 1
 """
 
 

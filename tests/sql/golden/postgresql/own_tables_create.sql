@@ -57,8 +57,14 @@ CROSS JOIN LATERAL (VALUES ('referenced_by', o.confrelid, o.conrelid::regclass::
 JOIN pg_class c ON c.oid = k.this JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE o.contype = 'f' AND o.conparentid = 0
   AND (lower(n.nspname), lower(c.relname)) IN (
+    SELECT lower(s COLLATE "C"), lower(r COLLATE "C") FROM unnest(%s::text[], %s::text[]) AS u(s, r))
+UNION ALL
+SELECT n.nspname, c.relname, 'row_security', ''
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relrowsecurity AND row_security_active(c.oid)
+  AND (lower(n.nspname), lower(c.relname)) IN (
     SELECT lower(s COLLATE "C"), lower(r COLLATE "C") FROM unnest(%s::text[], %s::text[]) AS u(s, r));
--- with [['tidegate', 'tidegate', 'tidegate', 'tidegate', 'tidegate', 'tidegate', 'tidegate', 'tidegate', 'tidegate'], ['schema_versions', 'watermarks', 'incremental_metrics', 'cdc_events', 'data_gaps', 'scd_history', 'late_arriving_data', 'incremental_config', 'duplicate_records'], ['tidegate', 'tidegate', 'tidegate', 'tidegate', 'tidegate', 'tidegate', 'tidegate', 'tidegate', 'tidegate'], ['schema_versions', 'watermarks', 'incremental_metrics', 'cdc_events', 'data_gaps', 'scd_history', 'late_arriving_data', 'incremental_config', 'duplicate_records']]
+-- with [['tidegate', 'tidegate', 'tidegate', 'tidegate', 'tidegate', 'tidegate', 'tidegate', 'tidegate', 'tidegate'], ['schema_versions', 'watermarks', 'incremental_metrics', 'cdc_events', 'data_gaps', 'scd_history', 'late_arriving_data', 'incremental_config', 'duplicate_records'], ['tidegate', 'tidegate', 'tidegate', 'tidegate', 'tidegate', 'tidegate', 'tidegate', 'tidegate', 'tidegate'], ['schema_versions', 'watermarks', 'incremental_metrics', 'cdc_events', 'data_gaps', 'scd_history', 'late_arriving_data', 'incremental_config', 'duplicate_records'], ['tidegate', 'tidegate', 'tidegate', 'tidegate', 'tidegate', 'tidegate', 'tidegate', 'tidegate', 'tidegate'], ['schema_versions', 'watermarks', 'incremental_metrics', 'cdc_events', 'data_gaps', 'scd_history', 'late_arriving_data', 'incremental_config', 'duplicate_records']]
 CREATE SCHEMA IF NOT EXISTS "tidegate";
 CREATE TABLE "tidegate"."schema_versions" ("part" character varying(128) NOT NULL, "version" integer NOT NULL, "at" character varying(40) NOT NULL, PRIMARY KEY ("part"));
 CREATE SCHEMA IF NOT EXISTS "tidegate";

@@ -55,5 +55,11 @@ CROSS JOIN LATERAL (VALUES ('referenced_by', o.confrelid, o.conrelid::regclass::
 JOIN pg_class c ON c.oid = k.this JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE o.contype = 'f' AND o.conparentid = 0
   AND (lower(n.nspname), lower(c.relname)) IN (
+    SELECT lower(s COLLATE "C"), lower(r COLLATE "C") FROM unnest(%s::text[], %s::text[]) AS u(s, r))
+UNION ALL
+SELECT n.nspname, c.relname, 'row_security', ''
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relrowsecurity AND row_security_active(c.oid)
+  AND (lower(n.nspname), lower(c.relname)) IN (
     SELECT lower(s COLLATE "C"), lower(r COLLATE "C") FROM unnest(%s::text[], %s::text[]) AS u(s, r));
--- with [['sales', 'public'], ['odd "orders" `of` [x] {y} 100%', 't'], ['sales', 'public'], ['odd "orders" `of` [x] {y} 100%', 't']]
+-- with [['sales', 'public'], ['odd "orders" `of` [x] {y} 100%', 't'], ['sales', 'public'], ['odd "orders" `of` [x] {y} 100%', 't'], ['sales', 'public'], ['odd "orders" `of` [x] {y} 100%', 't']]

@@ -55,8 +55,14 @@ CROSS JOIN LATERAL (VALUES ('referenced_by', o.confrelid, o.conrelid::regclass::
 JOIN pg_class c ON c.oid = k.this JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE o.contype = 'f' AND o.conparentid = 0
   AND (lower(n.nspname), lower(c.relname)) IN (
+    SELECT lower(s COLLATE "C"), lower(r COLLATE "C") FROM unnest(%s::text[], %s::text[]) AS u(s, r))
+UNION ALL
+SELECT n.nspname, c.relname, 'row_security', ''
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relrowsecurity AND row_security_active(c.oid)
+  AND (lower(n.nspname), lower(c.relname)) IN (
     SELECT lower(s COLLATE "C"), lower(r COLLATE "C") FROM unnest(%s::text[], %s::text[]) AS u(s, r));
--- with [['tidegate'], ['snapshot_versions'], ['tidegate'], ['snapshot_versions']]
+-- with [['tidegate'], ['snapshot_versions'], ['tidegate'], ['snapshot_versions'], ['tidegate'], ['snapshot_versions']]
 BEGIN;
 SELECT pg_advisory_xact_lock(hashtextextended('tidegate snapshot versions', 0));
 SELECT n.nspname, c.relname, greatest(c.reltuples, 0)::bigint,
@@ -116,8 +122,14 @@ CROSS JOIN LATERAL (VALUES ('referenced_by', o.confrelid, o.conrelid::regclass::
 JOIN pg_class c ON c.oid = k.this JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE o.contype = 'f' AND o.conparentid = 0
   AND (lower(n.nspname), lower(c.relname)) IN (
+    SELECT lower(s COLLATE "C"), lower(r COLLATE "C") FROM unnest(%s::text[], %s::text[]) AS u(s, r))
+UNION ALL
+SELECT n.nspname, c.relname, 'row_security', ''
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relrowsecurity AND row_security_active(c.oid)
+  AND (lower(n.nspname), lower(c.relname)) IN (
     SELECT lower(s COLLATE "C"), lower(r COLLATE "C") FROM unnest(%s::text[], %s::text[]) AS u(s, r));
--- with [['tidegate'], ['snapshot_versions'], ['tidegate'], ['snapshot_versions']]
+-- with [['tidegate'], ['snapshot_versions'], ['tidegate'], ['snapshot_versions'], ['tidegate'], ['snapshot_versions']]
 CREATE SCHEMA IF NOT EXISTS "tidegate";
 CREATE TABLE "tidegate"."snapshot_versions" ("component" character varying(200) NOT NULL, "version" integer NOT NULL, "at" character varying(40) NOT NULL, PRIMARY KEY ("component", "version"));
 SELECT n.nspname, c.relname, greatest(c.reltuples, 0)::bigint,
@@ -177,8 +189,14 @@ CROSS JOIN LATERAL (VALUES ('referenced_by', o.confrelid, o.conrelid::regclass::
 JOIN pg_class c ON c.oid = k.this JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE o.contype = 'f' AND o.conparentid = 0
   AND (lower(n.nspname), lower(c.relname)) IN (
+    SELECT lower(s COLLATE "C"), lower(r COLLATE "C") FROM unnest(%s::text[], %s::text[]) AS u(s, r))
+UNION ALL
+SELECT n.nspname, c.relname, 'row_security', ''
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relrowsecurity AND row_security_active(c.oid)
+  AND (lower(n.nspname), lower(c.relname)) IN (
     SELECT lower(s COLLATE "C"), lower(r COLLATE "C") FROM unnest(%s::text[], %s::text[]) AS u(s, r));
--- with [['tidegate'], ['snapshot_versions'], ['tidegate'], ['snapshot_versions']]
+-- with [['tidegate'], ['snapshot_versions'], ['tidegate'], ['snapshot_versions'], ['tidegate'], ['snapshot_versions']]
 CREATE INDEX "ix" ON "odd schema"."snap's" ("a");
 SELECT to_char(now(), 'YYYY-MM-DD"T"HH24:MI:SS.US"+00:00"');
 INSERT INTO "tidegate"."snapshot_versions" (component, version, at) VALUES ('it''s', 1, 'now');
