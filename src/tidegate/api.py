@@ -78,7 +78,7 @@ from tidegate.spark.place import Place
 from tidegate.state.ledger import Ledger
 from tidegate.state.lock import whoami
 from tidegate.state.mirrors import FileMirror, PropertyMirror
-from tidegate.tables.planned import FailedTable, SyncTable, as_plan
+from tidegate.tables.planned import SyncTable, as_plan
 from tidegate.tables.status import status_of
 
 if TYPE_CHECKING:
@@ -265,12 +265,9 @@ class Tidegate:
         """Return where the lake keeps the windows of a table, in their order: by window, a file or a folder."""
         [key] = self._chosen([table])
         with planning(self._pipeline) as planner:
-            result = planner.plan([key])[0]
-        if result.state is None:
-            assert isinstance(result, FailedTable)
-            raise result.problem
+            entries = planner.plan([key])[0].require_state().lake
         lake = self._pipeline.lake
-        return {window: lake.location(entry.id) for window, entry in sorted(result.state.lake.items())}
+        return {window: lake.location(entry.id) for window, entry in sorted(entries.items())}
 
     def dataframe(self, table: str, as_of: object = None, raw: bool = False, *, since: object = None) -> DataFrame:
         """Return the rows of a table that the lake holds, as a Spark DataFrame. Starts Spark if none runs.
@@ -379,11 +376,8 @@ class Tidegate:
         [key] = self._chosen([table])
         with planning(self._pipeline) as planner:
             result = planner.plan([key])[0]
-        if result.table is None:
-            assert isinstance(result, FailedTable)
-            raise result.problem
         entries = {} if result.state is None else result.state.lake
-        return result.table, {window.text: entry for window, entry in entries.items()}
+        return result.require_table(), {window.text: entry for window, entry in entries.items()}
 
     def _version(self, table: str, versions: list[LakeVersion], wanted: object) -> LakeVersion:
         try:

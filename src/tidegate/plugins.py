@@ -16,7 +16,7 @@ from typing import Any
 
 from tidegate.errors import Unsupported
 from tidegate.interfaces.capabilities import Capabilities
-from tidegate.interfaces.change import Change
+from tidegate.interfaces.change import AnyChange, Change
 from tidegate.interfaces.check import Check
 from tidegate.interfaces.database import Database
 from tidegate.interfaces.lake import Lake
@@ -86,8 +86,8 @@ def database_class(kind: str) -> type[Database]:
     return found
 
 
-def change(name: str) -> type[Change]:
-    found: type[Change] = _class("changes", name)
+def change(name: str) -> type[AnyChange]:
+    found: type[AnyChange] = _class("changes", name)
     return found
 
 

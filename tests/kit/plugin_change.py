@@ -67,7 +67,7 @@ class RowCountToken(Token):
 
 
 @dataclass(frozen=True)
-class RowCount(Change):
+class RowCount(Change[TableState]):
     """Extracts a whole table when its number of rows changed."""
 
     name = "row_count"

@@ -46,7 +46,7 @@ class CopyState(TableState):
 
 
 @dataclass(frozen=True)
-class CopyChange(Change):
+class CopyChange(Change[CopyState]):
     """The change of one table that is copied as a whole."""
 
     loads = ("replace", "merge")
@@ -108,8 +108,7 @@ class CopyChange(Change):
             target_rows=target_rows,
         )
 
-    def plan(self, state: TableState, request: Request) -> tuple[Scope, list[Step]]:
-        assert isinstance(state, CopyState)
+    def plan(self, state: CopyState, request: Request) -> tuple[Scope, list[Step]]:
         self._refuse_a_target_that_was_there_before(state, request)
         why = RELOAD if request.reload_all or request.reload else self.why_extract(state)
         window = state.next_window
@@ -153,7 +152,7 @@ class CopyChange(Change):
             "`tidegate adopt` takes them over; `tidegate run --reload` loads the table over them.",
         )
 
-    def extraction(self, state: TableState, scope: Scope, step: Extract) -> Extraction:
+    def extraction(self, state: CopyState, scope: Scope, step: Extract) -> Extraction:
         total = checksum(self.table.source.name, self.table.extracted_columns)
         return Extraction(
             self.table.from_source(None),
@@ -167,7 +166,7 @@ class CopyChange(Change):
     def target_request(self, window: Value) -> ReadRequest:
         return self.table.from_target(None)
 
-    def adopted_scope(self, state: TableState) -> Scope:
+    def adopted_scope(self, state: CopyState) -> Scope:
         return state.scope or Scope()
 
 

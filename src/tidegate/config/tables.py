@@ -15,7 +15,7 @@ from pydantic import create_model, model_validator
 from tidegate import plugins
 from tidegate.config.kinds import KINDS
 from tidegate.errors import Unsupported
-from tidegate.interfaces.change import Change
+from tidegate.interfaces.change import AnyChange
 from tidegate.interfaces.load import Load
 from tidegate.settings import Settings, TableSettings, wrong
 
@@ -78,14 +78,14 @@ def table_model(kind: str, changes: str | None = None, load: str | None = None) 
     return _composed(kind, change.Settings, load_class.settings_for(change))
 
 
-def _fitting_loads(change: type[Change]) -> list[str]:
+def _fitting_loads(change: type[AnyChange]) -> list[str]:
     """Return the loads that fit a change, those of plug-ins too."""
     return [
         name for name in plugins.names("loads") if name in change.loads or change.name in plugins.load(name).changes
     ]
 
 
-def _require_own_names(change: type[Change], load: type[Load]) -> None:
+def _require_own_names(change: type[AnyChange], load: type[Load]) -> None:
     """Raise Unsupported for a setting that two parts have and mean differently: one would win in silence."""
     parts: list[tuple[str, type[Settings]]] = [
         ("every table", TableSettings),

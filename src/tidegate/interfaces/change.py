@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
 from tidegate.errors import Unsupported
 from tidegate.interfaces.database import Database
@@ -34,12 +34,14 @@ from tidegate.sql.text import Sql
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from tidegate.interfaces.feed import Feed
+    from tidegate.interfaces.feed import Feed, TableFeed
     from tidegate.tables.found import Catalogs, FoundTable
     from tidegate.tables.planned import PlannedTable
 
 Here = TypeVar("Here")
 There = TypeVar("There")
+State = TypeVar("State", bound=TableState)
+"""What a change inspects: the state of a table, with what this change alone asks."""
 
 
 class ChangeReader(Protocol):
@@ -189,7 +191,7 @@ class ChangeColumns:
     """Windows hold what a change feed told: the rows of keys that changed, and the keys that are gone."""
 
 
-class Change(ABC):
+class Change(ABC, Generic[State]):
     """How one table knows what moved. The class is found by its name; an object belongs to one table.
 
     Its `Settings` are keys of the table in `tidegate.yml`."""
@@ -235,7 +237,7 @@ class Change(ABC):
     @abstractmethod
     def bind(
         cls, settings: Any, table: FoundTable, columns: ChangeColumns, needs: LoadNeeds, catalogs: Catalogs
-    ) -> Change:
+    ) -> AnyChange:
         """Return the change of one table. Raises Unsupported, with what to do."""
 
     # What people and the lake call things
@@ -261,23 +263,23 @@ class Change(ABC):
     # Inspect, plan, extract
 
     @abstractmethod
-    def inspect(self, sessions: Sessions, *, count_all: bool) -> TableState:
+    def inspect(self, sessions: Sessions, *, count_all: bool) -> State:
         """Return what source, lake and target hold. Cheap, unless everything is to be counted."""
 
     @abstractmethod
-    def plan(self, state: TableState, request: Request) -> tuple[Scope, list[Step]]:
+    def plan(self, state: State, request: Request) -> tuple[Scope, list[Step]]:
         """Return the scope from now on and the steps in their order. Reads nothing."""
 
-    def reading(self, source: Database, target: Database, state: TableState) -> Any:
+    def reading(self, source: Database, target: Database, state: State) -> Any:
         """Return the split that does a step `Read`: it reads inside of tasks what planning did not."""
         raise Unsupported(f"{self.table.key}: the change `{self.name}` has nothing to read before it is planned.")
 
-    def with_reading(self, state: TableState, result: Any) -> TableState:
+    def with_reading(self, state: State, result: Any) -> State:
         """Return the state with what the split of `reading` found, so that the table can be planned."""
         return state
 
     @abstractmethod
-    def extraction(self, state: TableState, scope: Scope, step: Extract) -> Extraction:
+    def extraction(self, state: State, scope: Scope, step: Extract) -> Extraction:
         """Return how the window of a step is read."""
 
     def given_token(self, least: str | None, greatest: str | None, read_at: str) -> Token:
@@ -302,16 +304,16 @@ class Change(ABC):
     @abstractmethod
     def target_request(self, window: Value) -> ReadRequest: ...
 
-    def expected_windows(self, state: TableState, scope: Scope) -> list[Value]:
+    def expected_windows(self, state: State, scope: Scope) -> list[Value]:
         """Return the windows that the target must hold, in order."""
         active = {window for window, entry in state.ledger.items() if entry.is_active}
         return sorted(window for window in {*active, *state.source} if scope.covers(window))
 
-    def loaded_rows(self, state: TableState, scope: Scope) -> LoadedRows:
+    def loaded_rows(self, state: State, scope: Scope) -> LoadedRows:
         """Return the rows of the source that the target must hold by now."""
         return LoadedRows(self.source_request(min(state.source)))
 
-    def adopted_scope(self, state: TableState) -> Scope:
+    def adopted_scope(self, state: State) -> Scope:
         """Return the scope of a target that was there before us: from the oldest window that it holds on, so that new
         ones follow as they do after a first run."""
         known = state.scope or Scope()
@@ -321,16 +323,20 @@ class Change(ABC):
         floor = oldest if known.floor is None else min(oldest, known.floor)
         return Scope(floor, known.ranges, known.forgotten - frozenset(state.target))
 
-    def coverage(self, state: TableState, scope: Scope) -> Coverage:
+    def coverage(self, state: State, scope: Scope) -> Coverage:
         """Return how much of the source the scope covers. Reads nothing. A whole table is inside of its scope."""
         has_rows = any(value.rows for value in state.source.values())
         return Coverage(is_empty=has_rows and not any(state.target.values()))
 
-    @property
-    def change_feed(self) -> Feed | None:
-        """Return the feed that the table is read from; None where the table itself is asked."""
+    def table_feed(self, state: State | None) -> TableFeed | None:
+        """Return the feed that the table is read from, and how far; None where the table itself is asked. A table that
+        could not be inspected has no state."""
         return None
 
-    def status(self, planned: PlannedTable) -> TableStatus | None:
+    def status(self, planned: PlannedTable, state: State) -> TableStatus | None:
         """Return where the table stands, for people; None for the status of each window."""
         return None
+
+
+AnyChange: TypeAlias = Change[Any]
+"""The change of a table, for those who hand its state on and do not look into it."""

@@ -96,6 +96,20 @@ class FeedHealth:
     problems: tuple[Problem, ...] = ()
 
 
+@dataclass(frozen=True)
+class TableFeed:
+    """The change feed of one table, and how far the table has read it."""
+
+    feed: Feed
+    table: FeedTable
+    position: Position | None = None
+    """Where reading goes on; None where the table was never read, or not inspected."""
+    state: FeedState | None = None
+    """Where the feed is; None where it cannot be read."""
+    read_at: str = ""
+    """When the feed was read last, on the source's clock."""
+
+
 class Feed(ABC):
     """One log of one database, as a project reads it. It holds no connection, so that tasks carry it."""
 

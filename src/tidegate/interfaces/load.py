@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, TypeVar
 
 from tidegate.errors import Locked, ProofFailed, Unsupported
-from tidegate.interfaces.change import Change, ChangeColumns, LoadNeeds
+from tidegate.interfaces.change import AnyChange, ChangeColumns, LoadNeeds
 from tidegate.interfaces.lake import Lake
 from tidegate.interfaces.requests import ReadRequest
 from tidegate.interfaces.session import Session
@@ -248,7 +248,7 @@ class Load(ABC):
     """Whether rows may become others between lake and target: what the load makes of them can still be proved."""
 
     @classmethod
-    def settings_for(cls, change: type[Change]) -> type[AnySettings]:
+    def settings_for(cls, change: type[AnyChange]) -> type[AnySettings]:
         """Return the settings that the load has together with this change."""
         return cls.Settings
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from tidegate.errors import Unsupported
-from tidegate.interfaces.change import Change, ChangeColumns, LoadNeeds
+from tidegate.interfaces.change import AnyChange, ChangeColumns, LoadNeeds
 from tidegate.interfaces.load import AnySettings, Incoming, Load, Loaded, LoadTask, LogRules, ReceiptOf, Requirements
 from tidegate.interfaces.session import Session
 from tidegate.loads._keys import key_of, may_change_places
@@ -99,7 +99,7 @@ class MergeLoad(Load):
     """Plain indexes are set aside while the whole table is replaced."""
 
     @classmethod
-    def settings_for(cls, change: type[Change]) -> type[AnySettings]:
+    def settings_for(cls, change: type[AnyChange]) -> type[AnySettings]:
         if change.reads_feed:
             return MergeFeedSettings
         return MergeChangesSettings if change.brings_changes else MergeSettings

@@ -13,7 +13,7 @@ from pydantic import model_validator
 
 from tidegate.errors import ConfigError, DriftStop, Unsupported
 from tidegate.history.version_task import GeneratedColumns, VersionTask
-from tidegate.interfaces.change import Change, ChangeColumns, LoadNeeds
+from tidegate.interfaces.change import AnyChange, ChangeColumns, LoadNeeds
 from tidegate.interfaces.load import AnySettings, Batches, Incoming, Load, Loaded, LoadTask, ReceiptOf, Requirements
 from tidegate.interfaces.requests import ReadRequest
 from tidegate.interfaces.session import Session
@@ -135,7 +135,7 @@ class Scd2(Load):
     # Resolve
 
     @classmethod
-    def settings_for(cls, change: type[Change]) -> type[AnySettings]:
+    def settings_for(cls, change: type[AnyChange]) -> type[AnySettings]:
         return Scd2FeedSettings if change.reads_feed else Scd2Settings
 
     @classmethod

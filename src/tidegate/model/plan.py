@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from tidegate.model.columns import Column
 from tidegate.model.scope import Scope
 from tidegate.model.tokens import Token
 from tidegate.model.values import Value
+
+AnyToken = TypeVar("AnyToken", bound=Token)
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,12 @@ class Extract:
     """The etag of the lake entry that planning saw for this window; empty when there was none."""
     token: Token | None = None
     """What the entry will remember, as far as planning knows it: the range of a cursor, for instance."""
+
+    def token_as(self, kind: type[AnyToken]) -> AnyToken:
+        """Return the token of a step that the change with tokens of this kind planned. Raises TypeError for another."""
+        if not isinstance(self.token, kind):
+            raise TypeError(f"{self.value}: {kind.__name__} expected, {type(self.token).__name__} planned")
+        return self.token
 
 
 @dataclass(frozen=True)

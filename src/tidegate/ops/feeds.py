@@ -7,11 +7,8 @@ from dataclasses import dataclass, replace
 
 from tidegate import plugins
 from tidegate.errors import ConfigError, TidegateError
-from tidegate.interfaces.feed import Feed, FeedHealth, FeedState, FeedTable, Problem
-from tidegate.model.feeds import Position
+from tidegate.interfaces.feed import Feed, FeedHealth, Problem, TableFeed
 from tidegate.model.names import TableName
-from tidegate.model.state import TableState
-from tidegate.model.tokens import FeedWindow
 from tidegate.runs.plan import planning
 from tidegate.runs.run import Pipeline
 from tidegate.tables.planned import FailedTable, PlannedTable
@@ -81,30 +78,25 @@ def examine(pipeline: Pipeline, keys: Sequence[str]) -> list[TableHealth]:
 
 
 def _examined(pipeline: Pipeline, result: PlannedTable | FailedTable) -> TableHealth:
-    table = result.table
-    if table is None or table.change.change_feed is None:
-        assert isinstance(result, FailedTable)
-        return TableHealth(result.key, None, str(result.problem))
-    told = getattr(table.change, "feed_table", None)
-    assert isinstance(told, FeedTable)
-    position = getattr(result.state, "position", None)
+    problem = str(result.problem) if isinstance(result, FailedTable) else ""
+    found = result.table.change.table_feed(result.state) if result.table is not None else None
+    if found is None:
+        return TableHealth(result.key, None, problem)
     try:
         with pipeline.source.connect("doctor", read_only=True) as source:
-            health = table.change.change_feed.health(source, told, position if isinstance(position, Position) else None)
-    except TidegateError as problem:
-        return TableHealth(result.key, None, str(problem))
-    health = replace(health, facts={**health.facts, **_waiting(result.state)})
-    return TableHealth(result.key, health, str(result.problem) if isinstance(result, FailedTable) else "")
+            health = found.feed.health(source, found.table, found.position)
+    except TidegateError as failure:
+        return TableHealth(result.key, None, str(failure))
+    return TableHealth(result.key, replace(health, facts={**health.facts, **_waiting(found)}), problem)
 
 
-def _waiting(state: TableState | None) -> dict[str, str]:
+def _waiting(found: TableFeed) -> dict[str, str]:
     """Return how far behind a table is: changes that wait, and since when nothing was read."""
-    feed, last = getattr(state, "feed", None), getattr(state, "last", None)
     facts = {}
-    if isinstance(feed, FeedState) and feed.changes is not None:
-        facts["changes that wait"] = f"{feed.changes:,}"
-    if isinstance(last, FeedWindow):
-        facts["last read at"] = last.read_at
+    if found.state is not None and found.state.changes is not None:
+        facts["changes that wait"] = f"{found.state.changes:,}"
+    if found.read_at:
+        facts["last read at"] = found.read_at
     return facts
 
 

@@ -27,7 +27,7 @@ from tidegate.sql.text import Name, sql
 from tidegate.state import lock
 from tidegate.state.ledger import Ledger
 from tidegate.state.stages import Stages
-from tidegate.tables.planned import FailedTable, PlannedTable, SyncTable
+from tidegate.tables.planned import SyncTable
 
 
 class Partitions:
@@ -70,7 +70,7 @@ class Partitions:
     def strategy(self, value: object) -> str:
         """Return how a value would be loaded now, and why: `switch: ...` or `direct: ...`."""
         with planning(self._pipeline) as planner:
-            table = _table(planner.plan([self._key])[0])
+            table = planner.plan([self._key])[0].require_table()
         window = table.change.value(value)
         if table.found.target is None:
             return "direct: the target table does not exist yet"
@@ -101,7 +101,7 @@ class Partitions:
         Refused where the stage has rows of other values, or where the partition has: they would be lost."""
         with planning(self._pipeline) as planner:
             planned = planner.plan([self._key])[0]
-        table = _table(planned)
+        table = planned.require_table()
         window = table.change.value(value)
         request = table.change.target_request(window)
         with self._changing() as (run, control, layout):
@@ -218,13 +218,6 @@ def _native(session: Session) -> NativePartitions:
     if native is None:
         raise Unsupported(f"{session.database.label} has no partitions that can be switched.", "Nothing was changed.")
     return native
-
-
-def _table(result: PlannedTable | FailedTable) -> SyncTable:
-    if result.table is None:
-        assert isinstance(result, FailedTable)
-        raise result.problem
-    return result.table
 
 
 def _by(table: SyncTable) -> Column:

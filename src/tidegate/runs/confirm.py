@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tidegate.errors import TidegateError
-from tidegate.interfaces.feed import Feed
+from tidegate.interfaces.feed import Feed, TableFeed
 from tidegate.interfaces.session import Session
 from tidegate.model.feeds import Position
 from tidegate.model.names import TableName
@@ -24,16 +24,14 @@ IDLE_BYTES = 16 * 2**20
 def confirm(run: Run, control: Session, planned: Sequence[PlannedTable]) -> None:
     """Confirm the feeds of these tables. What cannot be confirmed now is confirmed by the next run."""
     feeds: dict[str, Feed] = {}
-    for table in planned:
-        feed = table.table.change.change_feed
-        if feed is not None and table.key not in run.failed:
-            feeds[feed.id] = feed
-    if not feeds:
-        return
     ledger = Ledger(control)
     for table in planned:
-        if table.table.change.change_feed is not None and table.key not in run.failed:
-            _move_on(ledger, control, table)
+        found = table.table.change.table_feed(table.state)
+        if found is not None and table.key not in run.failed:
+            feeds[found.feed.id] = found.feed
+            _move_on(ledger, control, table, found)
+    if not feeds:
+        return
     run.boundary("before confirm")
     for feed in feeds.values():
         positions = _positions(run, ledger, feed)
@@ -46,16 +44,15 @@ def confirm(run: Run, control: Session, planned: Sequence[PlannedTable]) -> None
     run.boundary("confirmed")
 
 
-def _move_on(ledger: Ledger, control: Session, planned: PlannedTable) -> None:
+def _move_on(ledger: Ledger, control: Session, planned: PlannedTable, found: TableFeed) -> None:
     """Remember in the ledger that there was nothing up to the newest position: else the server keeps its log for a
     table that never changes."""
-    now = getattr(getattr(planned.state, "feed", None), "now", None)
-    if planned.plan.does_something or not isinstance(now, Position):
+    if planned.plan.does_something or found.state is None:
         return
-    found = newest_window(ledger, planned.table.ledger_name)
-    if found is None or not _is_far(found[1].position, now):
+    now, newest = found.state.now, newest_window(ledger, planned.table.ledger_name)
+    if newest is None or not _is_far(newest[1].position, now):
         return
-    name, window, entry = found
+    name, window, entry = newest
     moved = replace(entry, token=replace(window, upto=now.order, detail=now.detail))
     with control.transaction():
         ledger.update_etag(planned.table.ledger_name, name, moved)

@@ -16,19 +16,15 @@ from tidegate.runs.extract_split import Extracted, ExtractSplit
 from tidegate.runs.plan import planning
 from tidegate.runs.run import Job, Run
 from tidegate.spark.executor import SplitOutcome
-from tidegate.tables.planned import FailedTable
 
 
 def export(run: Run, key: str, lake: Lake) -> Exported:
     """Write the rows and return where they are. Raises what stands in the way; then nothing is committed."""
     with planning(replace(run.pipeline, lake=lake)) as planner:
-        result = planner.plan([key])[0]
-    if result.table is None:
-        assert isinstance(result, FailedTable)
-        raise result.problem
+        planned = planner.plan([key])[0].require_table()
     from tidegate.hashing.arrow import arrow_schema
 
-    found = result.table.found
+    found = planned.found
     table = LakeTable(found.lake_name, Layout.WHOLE, "static")
     request = found.from_source(None)
     lake.begin(run.id)
@@ -40,7 +36,7 @@ def export(run: Run, key: str, lake: Lake) -> Exported:
             snapshot=Snapshot(),
             lake=lake.prepared(table, arrow_schema(request.columns)),
             table=table,
-            load=result.table.load,
+            load=planned.load,
             name="export",
             run_id=run.id,
             window=WHOLE_TABLE.text,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tidegate.errors import ConfigError, Unsupported, ValueProblem
 from tidegate.frames.given import GivenRows
-from tidegate.interfaces.change import Change
+from tidegate.interfaces.change import AnyChange
 from tidegate.interfaces.lake import EntryFacts
 from tidegate.model.columns import Column, fingerprint
 from tidegate.model.names import pluralize
@@ -74,7 +74,7 @@ def _schema(planned: PlannedTable) -> pa.Schema:
     return arrow_schema(planned.table.found.extracted_columns)
 
 
-def _cursor(change: Change) -> str | None:
+def _cursor(change: AnyChange) -> str | None:
     """Return the column whose values tell where the rows of a frame lie; None where there is no single one."""
     cursor: Any = getattr(change, "cursor", None)
     if cursor is None or not getattr(cursor, "is_extracted", True):

@@ -12,7 +12,6 @@ from tidegate.interfaces.requests import BatchSize
 from tidegate.model.state import LakeEntry
 from tidegate.runs.plan import planning
 from tidegate.runs.run import Pipeline
-from tidegate.tables.planned import FailedTable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,10 +40,7 @@ def lake_rows(pipeline: Pipeline, key: str) -> LakeRows:
     """Return what the lake holds of a table. Reads catalogs and the lake; starts no Spark and writes nothing."""
     with planning(pipeline) as planner:
         result = planner.plan([key])[0]
-    if result.table is None or result.state is None:
-        assert isinstance(result, FailedTable)
-        raise result.problem
-    table, entries = result.table, sorted(result.state.lake.items())
+    table, entries = result.require_table(), sorted(result.require_state().lake.items())
     broken = [(window, entry.broken) for window, entry in entries if entry.broken]
     if broken:
         raise LakeError(

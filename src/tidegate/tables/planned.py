@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from tidegate.errors import TidegateError
-from tidegate.interfaces.change import Change
+from tidegate.interfaces.change import AnyChange
 from tidegate.interfaces.check import Check
 from tidegate.interfaces.lake import LakeTable
 from tidegate.interfaces.load import Load
@@ -26,7 +26,7 @@ class SyncTable:
     """One table to keep in sync: where it is on both sides, its change, its load and its checks."""
 
     found: FoundTable
-    change: Change
+    change: AnyChange
     load: Load
     checks: tuple[Check, ...]
     load_priority: int
@@ -94,6 +94,14 @@ class PlannedTable:
         """Return the windows that a person restored: until `run --resume`, no run changes the table."""
         return sorted(window for window, entry in self.state.ledger.items() if entry.kind == RESTORED)
 
+    def require_table(self) -> SyncTable:
+        """Return the table."""
+        return self.table
+
+    def require_state(self) -> TableState:
+        """Return what source, lake and target hold."""
+        return self.state
+
     def steps(self, kind: type[AnyStep]) -> list[AnyStep]:
         return [step for step in self.plan.steps if isinstance(step, kind)]
 
@@ -109,6 +117,18 @@ class FailedTable:
     problem: TidegateError
     table: SyncTable | None = None
     state: TableState | None = None
+
+    def require_table(self) -> SyncTable:
+        """Return the table, where it was found before the problem. Raises the problem otherwise."""
+        if self.table is None:
+            raise self.problem
+        return self.table
+
+    def require_state(self) -> TableState:
+        """Return what source, lake and target hold, where they were asked before the problem. Raises it otherwise."""
+        if self.state is None:
+            raise self.problem
+        return self.state
 
 
 def partition_results(results: Sequence[PlannedTable | FailedTable]) -> tuple[list[PlannedTable], dict[str, str]]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from tidegate import plugins
 from tidegate.config.tables import ConfiguredTable
 from tidegate.errors import Unsupported
-from tidegate.interfaces.change import Change
+from tidegate.interfaces.change import AnyChange
 from tidegate.interfaces.load import Load
 from tidegate.model.plan import Notice
 from tidegate.tables.found import (
@@ -58,7 +58,7 @@ def resolve(settings: ConfiguredTable, catalogs: Catalogs) -> SyncTable:
 
 
 def _require_capabilities(
-    settings: ConfiguredTable, change: type[Change], load: type[Load], catalogs: Catalogs
+    settings: ConfiguredTable, change: type[AnyChange], load: type[Load], catalogs: Catalogs
 ) -> None:
     """Raise Unsupported for a server that cannot do what the table asks for, before anything of it is read."""
     for capability in change.source_capabilities:
@@ -70,7 +70,7 @@ def _require_capabilities(
         )
 
 
-def _transform_of(settings: ConfiguredTable, change: type[Change], load: type[Load]) -> Transform | None:
+def _transform_of(settings: ConfiguredTable, change: type[AnyChange], load: type[Load]) -> Transform | None:
     if settings.transform is None:
         return None
     if not (change.takes_transform and load.takes_transform):

@@ -21,7 +21,7 @@ def status_of(result: PlannedTable | FailedTable) -> TableStatus:
         table = result.table
         kind, divided_by = (table.found.settings.kind, table.change.divided_by) if table else ("", "")
         return TableStatus(result.key, kind, divided_by, "failed", problem=str(result.problem))
-    own = result.table.change.status(result)
+    own = result.table.change.status(result, result.state)
     return own or table_status(TableStatus, result, [_window(result, window) for window in _windows(result)])
 
 

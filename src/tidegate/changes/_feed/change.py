@@ -17,14 +17,14 @@ from tidegate.changes._feed.status import status
 from tidegate.errors import ConfigError, FeedLost, ForeignTarget, Unsupported
 from tidegate.interfaces.change import Change, ChangeColumns, Extraction, LoadNeeds, Sessions
 from tidegate.interfaces.database import Database
-from tidegate.interfaces.feed import Feed, FeedState, FeedTable
+from tidegate.interfaces.feed import Feed, FeedState, FeedTable, TableFeed
 from tidegate.interfaces.lake import LakeTable, Layout
 from tidegate.interfaces.requests import ReadRequest
 from tidegate.model.columns import Column, TableSchema
 from tidegate.model.names import MappedTable, TableName, pluralize
 from tidegate.model.plan import DAILY, RELOAD, Extract, Labels, Load, Notice, Remove, Request, Step
 from tidegate.model.scope import Scope
-from tidegate.model.state import LakeEntry, LedgerEntry, SourceValue, TableState
+from tidegate.model.state import LakeEntry, LedgerEntry, SourceValue
 from tidegate.model.status import VersionsStatus
 from tidegate.model.tokens import FeedWindow
 from tidegate.model.values import Value, ValueKind
@@ -40,7 +40,7 @@ AnyEntry = TypeVar("AnyEntry", LakeEntry, LedgerEntry)
 
 
 @dataclass(frozen=True)
-class FeedChange(Change):
+class FeedChange(Change[FeedTableState]):
     """The change of one table that is told by a change feed."""
 
     Settings: ClassVar[type[Settings]] = FeedSettings
@@ -113,9 +113,11 @@ class FeedChange(Change):
     def labels(self) -> Labels:
         return Labels("window {}", "rows", unbounded_scope="all rows")
 
-    @property
-    def change_feed(self) -> Feed:
-        return self.feed
+    def table_feed(self, state: FeedTableState | None) -> TableFeed:
+        if state is None:
+            return TableFeed(self.feed, self.feed_table)
+        read_at = state.last.read_at if state.last is not None else ""
+        return TableFeed(self.feed, self.feed_table, state.position, state.feed, read_at)
 
     def value(self, text: object) -> Value:
         if text == ALL.text:
@@ -171,8 +173,7 @@ class FeedChange(Change):
 
     # Plan
 
-    def plan(self, state: TableState, request: Request) -> tuple[Scope, list[Step]]:
-        assert isinstance(state, FeedTableState)
+    def plan(self, state: FeedTableState, request: Request) -> tuple[Scope, list[Step]]:
         self._refuse_a_target_that_was_there_before(state, request)
         extracts = self._extracts(state, request)
         loads = list(self._loads(state, extracts))
@@ -308,9 +309,8 @@ class FeedChange(Change):
 
     # Extract
 
-    def extraction(self, state: TableState, scope: Scope, step: Extract) -> Extraction:
-        window = step.token
-        assert isinstance(state, FeedTableState) and isinstance(window, FeedWindow)
+    def extraction(self, state: FeedTableState, scope: Scope, step: Extract) -> Extraction:
+        window = step.token_as(FeedWindow)
         request = self.table.from_source(None)
         if window.whole:
             total = checksum(self.table.source.name, self.table.extracted_columns)
@@ -338,11 +338,11 @@ class FeedChange(Change):
     def target_request(self, window: Value) -> ReadRequest:
         return self.table.from_target(None).only([column.name for column in self.table.extracted_columns])
 
-    def adopted_scope(self, state: TableState) -> Scope:
+    def adopted_scope(self, state: FeedTableState) -> Scope:
         return state.scope or Scope()
 
-    def status(self, planned: PlannedTable) -> VersionsStatus:
-        return status(planned)
+    def status(self, planned: PlannedTable, state: FeedTableState) -> VersionsStatus:
+        return status(planned, state)
 
 
 def _name_in_log(

@@ -20,7 +20,6 @@ from tidegate.model.columns import Column, TableSchema
 from tidegate.model.cursors import Cursor, CursorNames
 from tidegate.model.plan import Extract, Labels, Notice, Request, Step
 from tidegate.model.scope import Scope
-from tidegate.model.state import TableState
 from tidegate.model.status import VersionsStatus
 from tidegate.model.tokens import IncrementalWindow
 from tidegate.model.values import Value, ValueKind
@@ -38,7 +37,7 @@ DEFAULT_LOOK_BACK = 600
 
 
 @dataclass(frozen=True)
-class IncrementalChange(Change):
+class IncrementalChange(Change[IncrementalState]):
     """The change of one table that is read by a cursor which grows with every change."""
 
     Settings: ClassVar[type[Settings]]
@@ -174,13 +173,11 @@ class IncrementalChange(Change):
     def inspect(self, sessions: Sessions, *, count_all: bool) -> IncrementalState:
         return inspect_table(self, sessions, count_all=count_all)
 
-    def plan(self, state: TableState, request: Request) -> tuple[Scope, list[Step]]:
-        assert isinstance(state, IncrementalState)
+    def plan(self, state: IncrementalState, request: Request) -> tuple[Scope, list[Step]]:
         return plan(self.settings, state, request, self.before, all_rows=self.needs.all_rows)
 
-    def extraction(self, state: TableState, scope: Scope, step: Extract) -> Extraction:
-        window = step.token
-        assert isinstance(state, IncrementalState) and isinstance(window, IncrementalWindow)
+    def extraction(self, state: IncrementalState, scope: Scope, step: Extract) -> Extraction:
+        window = step.token_as(IncrementalWindow)
         rows = None if self.needs.all_rows else self._rows(window.after, window.upto, with_missing=bool(state.nulls))
         low = window.all_before.minus(self.look_back) if window.all_before is not None else None
         return Extraction(
@@ -227,9 +224,8 @@ class IncrementalChange(Change):
     def target_request(self, window: Value) -> ReadRequest:
         return self.table.from_target(None)
 
-    def loaded_rows(self, state: TableState, scope: Scope) -> LoadedRows:
+    def loaded_rows(self, state: IncrementalState, scope: Scope) -> LoadedRows:
         """Return the rows that were there when the newest window was read."""
-        assert isinstance(state, IncrementalState)
         # When the ledger is lost, the lake tells how far the table was read.
         windows = (state.in_ledger or state.in_lake).values()
         upto = max((window.upto for window in windows if window.upto is not None), default=None)
@@ -240,16 +236,15 @@ class IncrementalChange(Change):
         inside = self._rows(None, upto, with_missing=bool(state.nulls)) if upto is not None else None
         return LoadedRows(self.table.from_source(inside), later, self.all_keys if self.needs.all_keys else None, newest)
 
-    def adopted_scope(self, state: TableState) -> Scope:
+    def adopted_scope(self, state: IncrementalState) -> Scope:
         return state.scope or Scope()
 
-    def watermark(self, state: TableState) -> Value | None:
+    def watermark(self, state: IncrementalState) -> Value | None:
         """Return how far the target is synced."""
-        assert isinstance(state, IncrementalState)
         return watermark_of(state.in_ledger.values(), None)
 
-    def status(self, planned: PlannedTable) -> VersionsStatus:
-        return status(planned, self.watermark(planned.state))
+    def status(self, planned: PlannedTable, state: IncrementalState) -> VersionsStatus:
+        return status(planned, state, self.watermark(state))
 
 
 _IN_WORDS: dict[tuple[ValueKind, ...], str] = {

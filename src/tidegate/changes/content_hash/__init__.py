@@ -51,7 +51,7 @@ class _ContentTable(TableSettings, ContentSettings):
 
 
 @dataclass(frozen=True)
-class ContentChange(Change):
+class ContentChange(Change[TableState]):
     """The change of one table that is compared as a whole."""
 
     name = "content_hash"
@@ -176,5 +176,5 @@ class ContentChange(Change):
     def target_request(self, window: Value) -> ReadRequest:
         return self.table.from_target(None)
 
-    def status(self, planned: PlannedTable) -> TableStatus:
-        return status(planned, self)
+    def status(self, planned: PlannedTable, state: TableState) -> TableStatus:
+        return status(planned, state, self)

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from tidegate.changes.content_hash import ContentChange
 
 
-def status(planned: PlannedTable, change: ContentChange) -> TableStatus:
-    seen, entry = planned.state, planned.state.ledger.get(WHOLE)
+def status(planned: PlannedTable, seen: TableState, change: ContentChange) -> TableStatus:
+    entry = seen.ledger.get(WHOLE)
     source, file, steps = seen.source[WHOLE], _usable(seen.lake.get(WHOLE)), next_steps(planned, WHOLE)
     state = _state(seen, entry, bool(steps))
     held = seen.target.get(WHOLE) or 0

@@ -23,7 +23,6 @@ from tidegate.model.columns import Column, TableSchema
 from tidegate.model.coverage import Coverage
 from tidegate.model.plan import Extract, Labels, Notice, Request, Step
 from tidegate.model.scope import Scope
-from tidegate.model.state import TableState
 from tidegate.model.status import VersionsStatus
 from tidegate.model.tokens import CursorWindow
 from tidegate.model.values import Value, ValueKind
@@ -61,7 +60,7 @@ class _CursorTable(TableSettings, CursorSettings):
 
 
 @dataclass(frozen=True)
-class CursorChange(Change):
+class CursorChange(Change[CursorState]):
     """The change of one table that is read by a cursor."""
 
     name = "cursor"
@@ -154,17 +153,14 @@ class CursorChange(Change):
     def inspect(self, sessions: Sessions, *, count_all: bool) -> CursorState:
         return inspect_table(self, sessions, count_all=count_all)
 
-    def plan(self, state: TableState, request: Request) -> tuple[Scope, list[Step]]:
-        assert isinstance(state, CursorState)
+    def plan(self, state: CursorState, request: Request) -> tuple[Scope, list[Step]]:
         return plan(self.settings, state, request, self.look_back)
 
-    def coverage(self, state: TableState, scope: Scope) -> Coverage:
-        assert isinstance(state, CursorState)
+    def coverage(self, state: CursorState, scope: Scope) -> Coverage:
         return coverage_of(self.settings, state, scope)
 
-    def extraction(self, state: TableState, scope: Scope, step: Extract) -> Extraction:
-        window = step.token
-        assert isinstance(window, CursorWindow)
+    def extraction(self, state: CursorState, scope: Scope, step: Extract) -> Extraction:
+        window = step.token_as(CursorWindow)
         rows = self._source_rows(window.after, window.upto, whole_scope=window.after == scope.floor)
         names = tuple(column.name for column in self.table.extracted_columns)
         return Extraction(
@@ -210,8 +206,7 @@ class CursorChange(Change):
     def target_request(self, window: Value) -> ReadRequest:
         return self.table.from_target(None)
 
-    def loaded_rows(self, state: TableState, scope: Scope) -> LoadedRows:
-        assert isinstance(state, CursorState)
+    def loaded_rows(self, state: CursorState, scope: Scope) -> LoadedRows:
         # When the ledger is lost, the lake tells how far the table was read.
         upto = watermark_of((state.in_ledger or state.in_lake).values(), scope.floor)
         later = cursors.is_greater(self.cursor, upto) if self.cursor is not None and upto is not None else None
@@ -224,10 +219,9 @@ class CursorChange(Change):
             ],
         )
 
-    def adopted_scope(self, state: TableState) -> Scope:
+    def adopted_scope(self, state: CursorState) -> Scope:
         """Return the scope that a first run would set: what the target holds is brought in sync from there on."""
-        assert isinstance(state, CursorState)
         return state.scope or Scope(state.floor)
 
-    def status(self, planned: PlannedTable) -> VersionsStatus:
-        return status(planned)
+    def status(self, planned: PlannedTable, state: CursorState) -> VersionsStatus:
+        return status(planned, state)

@@ -99,7 +99,7 @@ MANY_ROWS = 100_000
 
 
 @dataclass(frozen=True)
-class PartitionChange(Change):
+class PartitionChange(Change[TableState]):
     """The change of one partition table."""
 
     name = "partition"
