@@ -11,7 +11,8 @@ from sql.statements import COBID, ENTRY, NOTE, ODD, Statement, column, own, read
 from tidegate.databases.postgresql.feeds.cdc import LogicalDecoding
 from tidegate.interfaces import ReadRequest, Session
 from tidegate.interfaces.feed import FeedTable
-from tidegate.loads._feed_versions import FeedVersionTask, take_back
+from tidegate.loads._feed_replay import take_back
+from tidegate.loads._feed_version_writes import FeedVersionTask
 from tidegate.model.feeds import Position
 from tidegate.model.types import Type
 from tidegate.model.windows import WHOLE_TABLE

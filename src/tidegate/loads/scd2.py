@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from pydantic import model_validator
 
-from tidegate.errors import ConfigError, DriftStop, Unsupported
+from tidegate.errors import ConfigError, Unsupported
 from tidegate.history.version_task import GeneratedColumns, VersionTask
 from tidegate.interfaces.change import AnyChange, ChangeColumns, LoadNeeds
 from tidegate.interfaces.load import AnySettings, Batches, Incoming, Load, Loaded, LoadTask, ReceiptOf, Requirements
@@ -19,21 +19,25 @@ from tidegate.interfaces.requests import ReadRequest
 from tidegate.interfaces.session import Session
 from tidegate.loads._current_rows import require_one_current_row
 from tidegate.loads._feed_versions import FeedVersions
-from tidegate.loads._keys import key_of
+from tidegate.loads._generated_history import (
+    Scd2Requirements,
+    generated_columns,
+    require_copied,
+    with_generated_columns,
+    with_surrogate_key,
+)
 from tidegate.loads._timeline import apply_versions
 from tidegate.model.columns import Column, TableSchema
 from tidegate.model.plan import Load as LoadStep
 from tidegate.model.plan import Notice
 from tidegate.model.state import LedgerEntry, TableState
-from tidegate.model.types import Type
 from tidegate.model.values import ValueKind
 from tidegate.model.windows import ALL_VERSIONS
-from tidegate.settings import Columns, Count, Duration, ScalarText, Settings, Text, wrong
+from tidegate.settings import Columns, Count, ScalarText, Settings, Text, wrong
 from tidegate.sql.cursors import is_current
-from tidegate.sql.text import sql
-from tidegate.tables.found import UNTOUCHED, Catalogs, FoundTable, named_column, spelled_like
+from tidegate.tables.found import UNTOUCHED, Catalogs, FoundTable, named_column
 
-DEFAULT_FLAG, DEFAULT_GENERATED_FLAG, DEFAULT_END = "IsLatest", "is_current", "end_date"
+DEFAULT_FLAG = "IsLatest"
 
 
 class Scd2Settings(Settings):
@@ -82,37 +86,6 @@ class Scd2Settings(Settings):
         return self.history == "source"
 
 
-class Scd2FeedSettings(Settings):
-    """A table of versions that a change feed makes: one of every change, from the time of its commit on."""
-
-    start_column: Text = "start_date"
-    """The target's column for the start of a version, in UTC."""
-    end_column: Text = "end_date"
-    """The column for the end of a version, which is the start of the next."""
-    flag_column: Text = DEFAULT_GENERATED_FLAG
-    """The column that tells which version is current."""
-    surrogate_key: Text | None = None
-    """A column that numbers versions, which the target fills in by itself."""
-    deletes: Literal["close", "ignore"] = "close"
-    """What becomes of entities that were deleted in the source: their version ends (`close`), or it stays open."""
-    keep_events: Duration | None = None
-    """How long every change is kept in Tidegate's own table `cdc_events`, since its commit: `30 days`. Not at all, when
-    it is left out."""
-
-
-@dataclass(frozen=True)
-class Scd2Requirements(Requirements):
-    """What the versions of a table are made of."""
-
-    start: Column | None = None
-    """Where a version begins: the cursor, or a generated column."""
-    flag: Column | None = None
-    end: Column | None = None
-    version_key: tuple[str, ...] = ()
-    ignored: tuple[str, ...] = ()
-    tombstone: str | None = None
-
-
 @dataclass(frozen=True)
 class Scd2(Load):
     """The load of one table of versions."""
@@ -136,7 +109,7 @@ class Scd2(Load):
 
     @classmethod
     def settings_for(cls, change: type[AnyChange]) -> type[AnySettings]:
-        return Scd2FeedSettings if change.reads_feed else Scd2Settings
+        return FeedVersions.Settings if change.reads_feed else Scd2Settings
 
     @classmethod
     def target_capabilities(cls, settings: Any) -> dict[str, str]:
@@ -147,7 +120,7 @@ class Scd2(Load):
         cls, settings: Any, source: TableSchema, change: ChangeColumns, catalogs: Catalogs
     ) -> Requirements:
         if change.feed:
-            return _required_of_feed(settings, source, catalogs)
+            return FeedVersions.requirements(settings, source, change, catalogs)
         cursor = change.by
         keys = _business_keys(settings, source, cursor)
         named = partial(_named, settings, source)
@@ -155,8 +128,8 @@ class Scd2(Load):
         start, flag, end = cursor, _flag(settings, source), _end(settings, source)
         generated: tuple[Column, ...] = ()
         if settings.history == "generate":
-            generated = start, end, flag = _generated(settings, cursor)
-            source = _with_generated(settings, source, generated, keys, catalogs)
+            generated = start, end, flag = generated_columns(settings, cursor)
+            source = with_generated_columns(settings, source, generated, keys, catalogs)
         assert start is not None
         for column in (flag, *map(source.column, tombstone)):
             _require_truth(settings, column)
@@ -185,9 +158,9 @@ class Scd2(Load):
     ) -> tuple[Load, FoundTable]:
         assert isinstance(required, Scd2Requirements) and required.start is not None
         if change.feed:
-            return _of_feed(settings, table, required, catalogs)
-        _require_copied(settings, table, set(required.keep_types))
-        table = _with_surrogate(settings, table, catalogs)
+            return FeedVersions.bind(settings, table, required, change, catalogs)
+        require_copied(settings, table, set(required.keep_types))
+        table = with_surrogate_key(settings, table, catalogs)
         if required.flag is None:
             notice = Notice("no column tells which version is current: versions are copied, no flags are kept")
             table = replace(table, notices=(*table.notices, notice))
@@ -262,43 +235,6 @@ class Scd2(Load):
         """Return the columns that name a version, as the lake has them: a generated start is the cursor there."""
         group = self.template.scd2_columns.version_key
         return [self.cursor if name == self.start and self.cursor is not None else name for name in group]
-
-
-def _required_of_feed(settings: Any, source: TableSchema, catalogs: Catalogs) -> Scd2Requirements:
-    keys = key_of(settings, source, "keys")
-    if not keys:
-        raise Unsupported(
-            f"{settings.name}: nothing names a row of {source.name}, so its versions cannot be told apart.",
-            UNTOUCHED,
-            "Name `keys`, or add a primary key.",
-        )
-    generated = start, end, flag = _generated(settings, None)
-    with_versions = _with_generated(settings, source, generated, keys, catalogs)
-    return Scd2Requirements(
-        with_versions,
-        keys=keys,
-        keep_types={*keys, *(column.name for column in generated)},
-        needed=(start,),
-        index=source.exact_column(keys[0]),
-        deletes=False,
-        generated=tuple(column.name for column in generated),
-        start=start,
-        flag=flag,
-        end=end,
-    )
-
-
-def _of_feed(
-    settings: Any, table: FoundTable, required: Scd2Requirements, catalogs: Catalogs
-) -> tuple[Load, FoundTable]:
-    _require_copied(settings, table, set(required.keep_types))
-    table = _with_surrogate(settings, table, catalogs)
-    by_name = {column.name: column for column in table.target_columns}
-    start, end, flag = (by_name[name] for name in table.generated)
-    current = is_current(flag, "1")
-    # Only current versions count as rows that the source has.
-    table = replace(table, gone=sql("NOT ({current})", current=current))
-    return FeedVersions(required.keys, start, end, flag, settings.deletes == "close", settings.keep_events), table
 
 
 def _template(
@@ -408,71 +344,3 @@ def _wider_keys(source: TableSchema, keys: tuple[str, ...], cursor: Column | Non
     cursor_name = cursor.name if cursor is not None else ""
     others = (tuple(name for name in key if name != cursor_name) for key in (source.primary_key, *source.unique_keys))
     return tuple(key for key in others if set(keys) < set(key))
-
-
-# Generated history
-
-
-def _generated(settings: Any, cursor: Column | None) -> tuple[Column, Column, Column]:
-    """Start, end and flag. A start is of the cursor's type, else a time in UTC."""
-    moment = Type("timestamp", 6)
-    begin = cursor or Column("", str(moment), moment.storage_type, logical_type=moment)
-    begin = replace(begin, identity=False, generated=False, has_default=False)
-    truth = Type("bool")
-    return (
-        replace(begin, name=settings.start_column, nullable=False),
-        replace(begin, name=settings.end_column or DEFAULT_END, nullable=True),
-        Column(
-            settings.flag_column or DEFAULT_GENERATED_FLAG,
-            str(truth),
-            truth.storage_type,
-            nullable=False,
-            logical_type=truth,
-        ),
-    )
-
-
-def _with_generated(
-    settings: Any, source: TableSchema, generated: tuple[Column, ...], keys: tuple[str, ...], catalogs: Catalogs
-) -> TableSchema:
-    """The source as if it had versions. A target that is there must have the columns for them: none is added."""
-    target = catalogs.targets.get(settings.target_table.within(catalogs.target.database.default_schema))
-    if target is not None:
-        as_is = replace(source, columns=(*source.columns, *generated))
-        target = spelled_like(target, as_is, catalogs.target.database)
-    missing = [] if target is None else [one.name for one in generated if target.exact_column(one.name) is None]
-    taken = [one.name for one in generated if source.column(one.name) is not None]
-    if missing or taken:
-        what = f"the target has no column {', '.join(missing)}" if missing else f"the source has {', '.join(taken)}"
-        raise DriftStop(
-            f"{settings.name}: {what}, which versions are made with.",
-            UNTOUCHED,
-            "Name other columns as `start_column`, `end_column` and `flag_column`, or add them to the target.",
-        )
-    return replace(
-        source,
-        columns=(*source.columns, *generated),
-        primary_key=(*keys, generated[0].name),
-        unique_keys=(),
-        indexes=(),
-    )
-
-
-def _with_surrogate(settings: Any, table: FoundTable, catalogs: Catalogs) -> FoundTable:
-    """A table that is created here numbers its versions, where that is asked for."""
-    change = table.schema_change
-    if settings.surrogate_key is None or table.target is not None or change is None:
-        return table
-    database = catalogs.target.database
-    numbered = database.numbered(change.statements, table.target_name, settings.surrogate_key)
-    return replace(table, schema_change=replace(change, statements=numbered))
-
-
-def _require_copied(settings: Any, table: FoundTable, known: set[str]) -> None:
-    missing = known - {column.name for column in table.columns}
-    if missing:
-        raise Unsupported(
-            f"{settings.name}: the target computes {', '.join(sorted(missing))}, which versions are known by.",
-            UNTOUCHED,
-            "Make it an ordinary column in the target, or load into another table with `target_table`.",
-        )
