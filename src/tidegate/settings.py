@@ -157,7 +157,8 @@ class Retain(Settings):
     """How much is kept. All, when it is left out."""
 
     target: Count | None = None
-    """How many of the newest values the target keeps; older ones are removed by plan. Partition tables only."""
+    """How many of the newest values the target keeps; older ones are removed by plan. Only where no row is in two
+    windows, as in partition tables: elsewhere it is refused, with the reason."""
     lake: Count | None = None
     """How many of the newest entries of a table the lake keeps."""
 

@@ -318,6 +318,25 @@ def test_every_kind_may_keep_fewer_entries_in_the_lake(load, kind: str):
     assert made.retain == Retain(lake=3)
 
 
+@pytest.mark.parametrize(
+    ("table", "why"),
+    [
+        ("kind: static", "the target is compared with the whole source, and rows that were removed would come back"),
+        ("kind: scd2", "without its older versions the target would tell the past of a key wrongly"),
+        (
+            "kind: incremental, timestamp_column: updated_at, id_column: id",
+            "a row stays in its table however long ago it changed",
+        ),
+        ("kind: incremental, changes: full", "every window is the whole table"),
+        ("kind: incremental, changes: cdc", "a change feed tells when a row leaves"),
+    ],
+)
+def test_retention_in_the_target_is_refused_with_its_reason(refused, table: str, why: str):
+    error = refused(f"{HEAD}tables:\n  daily: {{{table}, retain: {{target: 3}}}}\n")
+    assert "has `retain: {target: ...}`, which makes no sense with `changes: " in error.happened
+    assert why in error.happened
+
+
 # Former names
 
 

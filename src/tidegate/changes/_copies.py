@@ -50,6 +50,7 @@ class CopyChange(Change[CopyState]):
     """The change of one table that is copied as a whole."""
 
     loads = ("replace", "merge")
+    why_no_target_retention = "every window is the whole table, and the next one would bring removed rows back"
     serial_loads = True
     takes_transform = True
 

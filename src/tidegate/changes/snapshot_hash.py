@@ -57,6 +57,7 @@ class SnapshotHashChange(FeedChange):
 
     name = "snapshot_hash"
     Settings = SnapshotHashSettings
+    why_no_target_retention = "a row stays until the source lacks it, however old it is; `where` leaves rows out"
     loads = ("merge", "apply_changes")  # `scd2` needs the time of each change, which a comparison does not tell
 
     @classmethod

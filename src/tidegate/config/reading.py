@@ -329,7 +329,8 @@ class Build:
     def _wrong(self, at: At, error: Any) -> None:
         """Collect the problem of a setting with a wrong type or size. Errors from `wrong` have their own words."""
         kind, context = error["type"], error.get("ctx", {})
-        words = _WORDS.get(kind, error["msg"]).format(**context).replace("'", "`")
+        # Only our own words are a template: others may speak of `{target: 3}`.
+        words = (_WORDS[kind].format(**context) if kind in _WORDS else error["msg"]).replace("'", "`")
         remedy = f"Add `{at[-1]}`." if kind == "missing" else "Correct the value."
         written = "" if kind in ("missing", "unsupported") else self._written(at)
         happened = context.get("words", words) + written

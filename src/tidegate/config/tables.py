@@ -57,8 +57,12 @@ class ConfiguredTable(TableSettings):
 
     @model_validator(mode="after")
     def _fits_the_change(self) -> Self:
-        if self.retain.target is not None and not plugins.change(self.change_name).retains_in_target:
-            raise wrong("has `retain: {target: ...}`, which only partition tables have")
+        why_not = plugins.change(self.change_name).why_no_target_retention
+        if self.retain.target is not None and why_not:
+            raise wrong(
+                f"has `retain: {{target: ...}}`, which makes no sense with `changes: {self.change_name}`: {why_not}."
+                " `retain: {lake: ...}` does, and so does `kind: partition`"
+            )
         return self
 
 

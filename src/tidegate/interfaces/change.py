@@ -200,8 +200,8 @@ class Change(ABC, Generic[State]):
     Settings: ClassVar[type[Settings]]
     loads: ClassVar[tuple[str, ...]]
     """The loads that fit. A table that names none gets the load of its kind, which must be among them."""
-    retains_in_target: ClassVar[bool] = False
-    """Whether `retain: {target: N}` makes sense: windows can be taken out of the target one by one."""
+    why_no_target_retention: ClassVar[str] = "its windows cannot be taken out of the target one by one"
+    """Why `retain: {target: N}` makes no sense, for people. Empty where it does: no row is in two windows."""
     serial_loads: ClassVar[bool] = False
     """Whether windows of one table are loaded one after the other, in the plan's order."""
 

@@ -45,6 +45,7 @@ class FeedChange(Change[FeedTableState]):
 
     Settings: ClassVar[type[Settings]] = FeedSettings
     loads: ClassVar[tuple[str, ...]] = ("merge", "apply_changes", "scd2")
+    why_no_target_retention = "a change feed tells when a row leaves, and its age is no reason; `where` leaves rows out"
     serial_loads = True  # what was read later has the last word
     brings_changes = True
     reads_feed = True

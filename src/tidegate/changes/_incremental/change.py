@@ -42,6 +42,7 @@ class IncrementalChange(Change[IncrementalState]):
 
     Settings: ClassVar[type[Settings]]
     loads: ClassVar[tuple[str, ...]] = ("merge", "append", "replace", "scd2")
+    why_no_target_retention = "a row stays in its table however long ago it changed; `where` leaves rows out"
     serial_loads = True  # what was read later has the last word
     brings_changes = True
     takes_transform = True

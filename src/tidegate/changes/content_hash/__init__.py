@@ -58,6 +58,7 @@ class ContentChange(Change[TableState]):
     Settings = ContentSettings
     loads = ("merge", "replace")
     takes_transform = True
+    why_no_target_retention = "the target is compared with the whole source, and rows that were removed would come back"
 
     table: FoundTable
     settings: _ContentTable

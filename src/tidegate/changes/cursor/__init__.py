@@ -66,6 +66,7 @@ class CursorChange(Change[CursorState]):
     name = "cursor"
     Settings = CursorSettings
     loads = ("scd2",)
+    why_no_target_retention = "without its older versions the target would tell the past of a key wrongly"
     serial_loads = True  # what was read later has the last word
 
     table: FoundTable

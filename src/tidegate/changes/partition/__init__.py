@@ -105,7 +105,7 @@ class PartitionChange(Change[TableState]):
     name = "partition"
     Settings = PartitionSettings
     loads = ("replace_partition", "switch_partition")
-    retains_in_target = True
+    why_no_target_retention = ""
     takes_transform = True
 
     table: FoundTable
