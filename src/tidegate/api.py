@@ -21,21 +21,20 @@ from tidegate._version import __version__
 from tidegate.config import Project, load_project
 from tidegate.errors import ConfigError, ForeignTarget, RunFailed, Unsupported
 from tidegate.frames.door import Frames, Window
-from tidegate.frames.lake import LakeSource, entries_frame, state_frame
 from tidegate.interfaces.database import Database
-from tidegate.interfaces.lake import Lake, Layout
+from tidegate.interfaces.lake import Lake
 from tidegate.interfaces.open_table import OpenTable
 from tidegate.model.analysis import boundaries, missing_data
 from tidegate.model.columns import TableSchema
 from tidegate.model.description import Section
 from tidegate.model.health import Snapshot as Health
-from tidegate.model.lake_versions import Exported, LakeCleaning, LakeHealth, LakeVersion, version_at
+from tidegate.model.lake_versions import Exported, LakeCleaning, LakeHealth, LakeVersion
 from tidegate.model.names import TableName
 from tidegate.model.native import PartitionLayout
 from tidegate.model.plan import Plan, Request
 from tidegate.model.report import Finding, RunReport
 from tidegate.model.scope import Scope
-from tidegate.model.state import LakeEntry, TableState
+from tidegate.model.state import TableState
 from tidegate.model.status import TableStatus, VersionsStatus
 from tidegate.model.tokens import WatermarkSet
 from tidegate.model.values import Value, ValueKind
@@ -64,6 +63,7 @@ from tidegate.runs.adopt import adopt
 from tidegate.runs.export import export
 from tidegate.runs.frames import extract_frame, take_back
 from tidegate.runs.journal import Journal, journals_of, under_way
+from tidegate.runs.lake_reads import LakeReads
 from tidegate.runs.lake_rows import LakeRows, lake_rows
 from tidegate.runs.listener import Boundary, Listener
 from tidegate.runs.merge_files import merge_small_files
@@ -263,11 +263,7 @@ class Tidegate:
 
     def entries(self, table: str) -> dict[Value, str]:
         """Return where the lake keeps the windows of a table, in their order: by window, a file or a folder."""
-        [key] = self._chosen([table])
-        with planning(self._pipeline) as planner:
-            entries = planner.plan([key])[0].require_state().lake
-        lake = self._pipeline.lake
-        return {window: lake.location(entry.id) for window, entry in sorted(entries.items())}
+        return self._lake_reads.places(self._chosen([table])[0])
 
     def dataframe(self, table: str, as_of: object = None, raw: bool = False, *, since: object = None) -> DataFrame:
         """Return the rows of a table that the lake holds, as a Spark DataFrame. Starts Spark if none runs.
@@ -278,35 +274,12 @@ class Tidegate:
         `as_of` is a time or a version: the rows that the lake had then. `since` leaves out those that it had then.
         Iceberg and Delta lakes keep every state. A Parquet lake keeps those of tables with a cursor and of whole
         tables, and of partition tables those in which no value had other rows than now."""
-        resolved, held = self._in_lake(table)
-        is_kept = resolved.found.kept is not None and not raw
-        lake, lake_table = self._pipeline.lake, resolved.found.kept if is_kept else resolved.lake_table
-        assert lake_table is not None
-        versions = lake.history(lake_table) if as_of is not None or since is not None else []
-        until, after = (None if one is None else self._version(table, versions, one).id for one in (as_of, since))
-        spark, columns = self._engine.session(), resolved.found.extracted_columns
-        if is_kept:
-            return lake.dataframe_at(spark, lake_table, until, after)
-        if after is not None:
-            return lake.dataframe_at(spark, lake_table, until, after)
-        entries: Mapping[str, LakeEntry] = held if until is None else lake.entries_at(lake_table, until)
-        if raw and resolved.raw_lake_table is not None:
-            lake_table, entries = resolved.raw_lake_table, lake.entries(resolved.raw_lake_table, {}).by_window
-        source = LakeSource(lake, lake_table, [entry for _, entry in sorted(entries.items())], columns)
-        if lake_table.layout is Layout.LOG and not raw:
-            return state_frame(spark, source, resolved.load.log_rules)
-        if until is None and lake.spark_reads and source.is_plain:
-            return lake.dataframe(spark, lake_table)
-        return entries_frame(spark, source)
+        return self._lake_reads.dataframe(self._chosen([table])[0], as_of, since, raw=raw)
 
     def lake_changes(self, table: str, since: object, until: object = None) -> DataFrame:
         """Return what changed in a table of the lake between two times or versions, the second now by default: rows
         with `insert` or `delete` in the column `_change`. A row that changed is there with both."""
-        lake, lake_table = self._pipeline.lake, self._resolved(table).lake_table
-        versions = lake.history(lake_table)
-        first = self._version(table, versions, since)
-        last = versions[-1] if until is None else self._version(table, versions, until)
-        return lake.changes_between(self._engine.session(), lake_table, first.id, last.id)
+        return self._lake_reads.changes(self._chosen([table])[0], since, until)
 
     @property
     def lake(self) -> Lake:
@@ -325,14 +298,11 @@ class Tidegate:
         """Return what happened to a table in the lake, oldest first: one version for each window that came or left.
 
         With `target`, to the table that is kept there as the target (`target: lake`), instead of the log beside it."""
-        resolved = self._resolved(table)
-        kept = resolved.found.kept if target else None
-        return self._pipeline.lake.history(kept or resolved.lake_table)
+        return self._lake_reads.history(self._chosen([table])[0], of_target=target)
 
     def lake_health(self, *tables: str) -> dict[str, LakeHealth]:
         """Return the state of the files of tables in the lake."""
-        lake = self._pipeline.lake
-        return {key: lake.health(self._resolved(key).lake_table) for key in self._chosen(tables)}
+        return {key: self._lake_reads.health(key) for key in self._chosen(tables)}
 
     def lake_clean(
         self, *tables: str, keep_days: float = 7.0, merge: bool = True, dry_run: bool = True
@@ -343,7 +313,7 @@ class Tidegate:
         lake, before = self._pipeline.lake, datetime.now(UTC) - timedelta(days=keep_days)
         cleaned = {}
         for key in self._chosen(tables):
-            resolved = self._resolved(key)
+            resolved = self._lake_reads.table(key)
             found = LakeCleaning()
             for table in (resolved.lake_table, resolved.found.kept):
                 groups = lake.small(table) if merge and table is not None else []
@@ -364,34 +334,12 @@ class Tidegate:
         """Bring the target of a table back to a time or a version of the lake, in one transaction. Until
         `run(resume=True)` nothing of the table moves. Partition tables and static ones, in Iceberg and Delta lakes."""
         [key] = self._chosen([table])
-        versions = self._pipeline.lake.history(self._resolved(table).lake_table)
-        version = self._version(table, versions, as_of)
+        version = self._lake_reads.version(key, as_of)
         return self._checked(restore_as_of(self._run("restore", [key]), key, version), check)
 
-    def _resolved(self, table: str) -> SyncTable:
-        return self._in_lake(table)[0]
-
-    def _in_lake(self, table: str) -> tuple[SyncTable, dict[str, LakeEntry]]:
-        """Return a table, and its entries in the lake by window."""
-        [key] = self._chosen([table])
-        with planning(self._pipeline) as planner:
-            result = planner.plan([key])[0]
-        entries = {} if result.state is None else result.state.lake
-        return result.require_table(), {window.text: entry for window, entry in entries.items()}
-
-    def _version(self, table: str, versions: list[LakeVersion], wanted: object) -> LakeVersion:
-        try:
-            found = version_at(versions, wanted)
-        except ValueError:
-            found = None
-        if found is None:
-            first = f"it begins at {versions[0].at}" if versions else "there is none"
-            raise ConfigError(
-                f"{table}: the lake has no version at {wanted}; {first}.",
-                "Nothing was read.",
-                f"`tidegate lake history {table}` lists times and versions.",
-            )
-        return found
+    @property
+    def _lake_reads(self) -> LakeReads:
+        return LakeReads(self._pipeline, self._engine.session)
 
     # Change feeds
 
