@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+from kit.one_process import OneProcess
+from kit.pairs import ALL_ARE_ASKED_FOR
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -96,6 +99,18 @@ def database(postgres: EmbeddedPostgres) -> Iterator[str]:
     name = f"test_{uuid.uuid4().hex[:12]}"
     yield postgres.create_database(name)
     postgres.drop_database(name)
+
+
+@pytest.fixture(scope="session")
+def engine(request: pytest.FixtureRequest) -> SparkSession:
+    """What runs the tasks of stories that do not depend on it.
+
+    On everyday runs that is this process, which takes half the time and sends each task through pickle as Spark does.
+    TIDEGATE_ALL_PAIRS=1 runs them all on Spark. What Spark itself does is tested with `spark`, every day."""
+    if ALL_ARE_ASKED_FOR:
+        session: SparkSession = request.getfixturevalue("spark")
+        return session
+    return OneProcess()  # type: ignore[return-value]
 
 
 @pytest.fixture(scope="session")

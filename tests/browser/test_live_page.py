@@ -11,6 +11,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from kit.pairs import first_daily
 from kit.shop import Shop
 from kit.sides import do
 from tidegate.runs.listener import Listener
@@ -119,7 +120,7 @@ def test_is_used_with_a_keyboard(browser: Browser, server: LiveServer) -> None:
         assert page.evaluate("document.querySelector('tr:target th').textContent") == "20240102"
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", first_daily("light", "dark"))
 def test_fits_a_phone_and_the_evening(browser: Browser, server: LiveServer, scheme: str) -> None:
     with page_of(browser, server, width=390, scheme=scheme) as page:
         page.locator("#part-tables > .table summary").first.click()

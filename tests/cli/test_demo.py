@@ -46,7 +46,7 @@ def made(database) -> Iterator[psycopg.Connection]:
         yield connection
 
 
-whole_story = [pytest.mark.spark, pytest.mark.postgres, pytest.mark.slow, pytest.mark.timeout(600)]
+whole_story = [pytest.mark.spark, pytest.mark.postgres, pytest.mark.thorough, pytest.mark.timeout(600)]
 
 
 class TestTheStory:

@@ -92,6 +92,7 @@ def test_table_that_became_empty_is_emptied(shop: Shop):
     assert ask(path, "SELECT count(*) FROM currencies") == [(0,)]
 
 
+@pytest.mark.thorough
 def test_changed_row_of_the_destination_is_found(shop: Shop):
     """`dlt verify` names the windows that differ, and `--reload` mends them. Exit codes tell it to programs."""
     path = duck(shop)
@@ -123,6 +124,7 @@ def test_killed_delivery_is_completed(shop: Shop, moment: str):
     assert [row[1] for row in ask(path, SALES)] == [100, 100, 100]
 
 
+@pytest.mark.thorough
 def test_working_files_may_be_lost(shop: Shop):
     """What was delivered is known by the destination, not by files of the machine that delivered it."""
     duck(shop)
@@ -132,6 +134,7 @@ def test_working_files_may_be_lost(shop: Shop):
     assert deliver(shop.tidegate()).windows == 0
 
 
+@pytest.mark.thorough
 def test_delta_tables_are_merged(shop: Shop):
     """Changes are merged by their key, everything else is replaced, and all of it is proved."""
     place = files(shop, table_format="delta")
@@ -149,6 +152,7 @@ def test_delta_tables_are_merged(shop: Shop):
     assert DeltaTable(str(place / "sales")).to_pyarrow_table().num_rows == 299
 
 
+@pytest.mark.thorough
 def test_parquet_files_take_what_they_can(shop: Shop):
     """Files merge nothing: the plan refuses changes with a way out, replaces the others, and appends when asked."""
     place = files(shop)

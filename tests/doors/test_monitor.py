@@ -64,6 +64,7 @@ def test_data_that_did_not_move_is_an_alert_of_its_own(shop: Shop):
     assert health.exit_code == 3
 
 
+@pytest.mark.thorough
 def test_a_day_without_data_does_not_count_as_standing_still(shop: Shop):
     days = [(datetime.now(UTC) - timedelta(days=back)).date().isoformat() for back in range(1, 4)]
     shop.settings["monitoring"] = {"holidays": days}
@@ -95,6 +96,7 @@ def test_a_failed_load_is_critical_until_a_run_succeeds(shop: Shop):
     assert ("critical", "load_failed", "sales") not in conditions(shop.tidegate().monitor("sales"))
 
 
+@pytest.mark.thorough
 def test_other_settings_are_an_info(shop: Shop):
     shop.run()
     shop.settings["tables"] = {"sales": {**shop.configuration()["tables"]["sales"], "max_apply_rows": 1000}}
@@ -171,6 +173,7 @@ def test_a_webhook_gets_the_alerts(shop: Shop, receiver: Receiver):
     assert "s3cret" not in output + errors
 
 
+@pytest.mark.thorough
 def test_a_webhook_is_silent_without_an_alert(shop: Shop, receiver: Receiver):
     shop.settings["monitoring"] = {"webhook": receiver.url}
     shop.run()
@@ -178,6 +181,7 @@ def test_a_webhook_is_silent_without_an_alert(shop: Shop, receiver: Receiver):
     assert receiver.got == []
 
 
+@pytest.mark.thorough
 def test_a_chat_gets_its_own_key(shop: Shop, receiver: Receiver):
     shop.settings["monitoring"] = {"webhook": {"url": receiver.url, "text_key": "text"}}
     assert send(shop) == []
@@ -193,6 +197,7 @@ def test_a_command_gets_the_alerts(shop: Shop, tmp_path: Path):
     assert json.loads(kept.read_text())["alerts"][0]["condition"] == "no_load"
 
 
+@pytest.mark.thorough
 def test_a_command_that_fails_is_said(shop: Shop):
     shop.settings["monitoring"] = {"command": [sys.executable, "-c", "raise SystemExit('no pager')"]}
     [problem] = send(shop)
@@ -231,6 +236,7 @@ def test_opentelemetry_receives_the_metrics(shop: Shop, receiver: Receiver):
     assert next(metric for metric in scope.metrics if metric.name == "tidegate.staging_bytes").unit == "By"
 
 
+@pytest.mark.thorough
 def test_opentelemetry_says_when_the_receiver_refuses(shop: Shop, receiver: Receiver):
     pytest.importorskip("opentelemetry.sdk")
     shop.settings["monitoring"] = {"opentelemetry": receiver.url}
@@ -264,6 +270,7 @@ def test_openlineage_receives_a_run_with_its_receipts(shop: Shop, receiver: Rece
     }
 
 
+@pytest.mark.thorough
 def test_openlineage_tells_which_window_differs(shop: Shop, receiver: Receiver):
     pytest.importorskip("openlineage.client")
     shop.run()
@@ -279,6 +286,7 @@ def test_openlineage_tells_which_window_differs(shop: Shop, receiver: Receiver):
     assert {receipt["name"] for receipt in receipts if not receipt["success"]} == {"20240102"}
 
 
+@pytest.mark.thorough
 def test_a_lineage_receiver_that_is_away_is_a_warning(shop: Shop):
     """The run itself is done: its rows are committed."""
     pytest.importorskip("openlineage.client")

@@ -76,6 +76,7 @@ def test_an_alert_is_sent_again_after_the_time(shop: Shop, receiver: Receiver):
     assert told(shop, receiver) == [(NO_LOAD, [])]
 
 
+@pytest.mark.thorough
 def test_tables_that_were_not_asked_do_not_end(shop: Shop, receiver: Receiver):
     stale(shop, receiver, unmoved=None)
     assert told(shop, receiver) == [(NO_LOAD, [])]
@@ -84,6 +85,7 @@ def test_tables_that_were_not_asked_do_not_end(shop: Shop, receiver: Receiver):
     assert told(shop, receiver) == [([], ["no_load sales"])]
 
 
+@pytest.mark.thorough
 def test_a_source_that_is_away_ends_no_alert(shop: Shop, receiver: Receiver):
     """Nobody knows whether the target still differs: only that the source cannot be reached is news."""
     stale(shop, receiver, unmoved=None)
@@ -123,6 +125,7 @@ def test_a_run_uses_the_same_memory(shop: Shop, receiver: Receiver):
     assert [alert["condition"] for alert in document["ended"]] == ["differs"]
 
 
+@pytest.mark.thorough
 def test_a_lost_memory_is_made_anew(shop: Shop, receiver: Receiver):
     stale(shop, receiver, unmoved=None)
     assert told(shop, receiver) == [(NO_LOAD, [])]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kit import sides
+from kit.pairs import first_daily
 from kit.project import child, database_on
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ with database.connect("load") as session:
 """
 
 
-@pytest.fixture(params=["postgresql", "mysql"])
+@pytest.fixture(params=first_daily("postgresql", "mysql"))
 def url(request: pytest.FixtureRequest, postgres: EmbeddedPostgres, mariadb: MariaDb) -> Iterator[str]:
     servers: dict[str, Any] = {"postgresql": postgres, "mysql": mariadb}
     with ExitStack() as opened:

@@ -20,6 +20,7 @@ import pytest
 import sqlalchemy
 
 from kit import sides
+from kit.pairs import first_daily
 from kit.project import database_on
 from tidegate import IncrementalLoadManager
 from tidegate.errors import ConfigError, DriftStop, FeedLost, MissingObject, Unsupported, ValueProblem
@@ -36,6 +37,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "incremental-load-manager.md"
 MOMENT = {"postgresql": "timestamp(6)", "mysql": "datetime(6)"}
 START = datetime(2024, 1, 15)
 KINDS = ["postgresql", "mysql"]
+MOSTLY_ONE = first_daily(*KINDS)
 
 
 @dataclass
@@ -130,7 +132,7 @@ def test_morning_of_new_events(place: Callable[[str], Place], kind: str):
     assert (moved.watermark_value, moved.load_id) == (START + timedelta(minutes=60), first.load_id)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", MOSTLY_ONE)
 def test_sequence_keeps_every_digit_and_notes_gaps(place: Callable[[str], Place], kind: str):
     db, manager = place(kind), place(kind).manager
     config = {"incremental_strategy": "sequence", "table": "transactions", "sequence_column": "transaction_id"}
@@ -147,7 +149,7 @@ def test_sequence_keeps_every_digit_and_notes_gaps(place: Callable[[str], Place]
     assert found == [("21", "23", 3)]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", MOSTLY_ONE)
 def test_versions_keep_their_place_in_time(place: Callable[[str], Place], kind: str):
     """A first load, the same again, a change, and a backdated correction."""
     db, manager = place(kind), place(kind).manager
@@ -179,7 +181,7 @@ def test_versions_keep_their_place_in_time(place: Callable[[str], Place], kind: 
     ]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", MOSTLY_ONE)
 def test_last_event_of_each_key_counts(place: Callable[[str], Place], kind: str):
     db, manager = place(kind), place(kind).manager
     config = {"cdc_type": "api_based", "table": "customer_data", "primary_key": "customer_id"}
@@ -220,6 +222,7 @@ def test_events_of_a_table_that_triggers_fill(place: Callable[[str], Place]):
     assert db.ask("SELECT customer_id, name FROM logged_customers ORDER BY 1") == [(7, "b"), (8, "c")]
 
 
+@pytest.mark.thorough
 def test_events_of_the_databases_log(place: Callable[[str], Place]):
     """What the document does: configure, read from a position, apply. Events stay in CDC_EVENTS, each once."""
     db, manager = place("postgresql"), place("postgresql").manager
@@ -244,6 +247,7 @@ def test_events_of_the_databases_log(place: Callable[[str], Place]):
         db.do("SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots")
 
 
+@pytest.mark.thorough
 def test_events_of_the_binary_log(logging_mariadb: MariaDb, spark: SparkSession):
     """The server keeps no place: a watermark does. A call that was killed before it was written keeps nothing twice."""
     with database_on(logging_mariadb) as url:
@@ -423,6 +427,7 @@ def test_every_type_comes_and_goes_unchanged(place: Callable[[str], Place], kind
     pd.testing.assert_frame_equal(again[["d", "n", "ts", "tx"]], data[["d", "n", "ts", "tx"]])
 
 
+@pytest.mark.thorough
 def test_frames_without_rows_or_columns(place: Callable[[str], Place]):
     """An empty frame creates no table, and still moves the watermark; a column that is missing is named."""
     db, manager = place("postgresql"), place("postgresql").manager
@@ -443,6 +448,7 @@ def test_frames_without_rows_or_columns(place: Callable[[str], Place]):
             call()
 
 
+@pytest.mark.thorough
 def test_frames_of_every_kind_come_and_go(place: Callable[[str], Place]):
     db = place("postgresql")
     rows = [{"id": 1, "v": "a", "n": 5}, {"id": 2, "v": None, "n": None}]
@@ -465,6 +471,7 @@ def test_frames_of_every_kind_come_and_go(place: Callable[[str], Place]):
         db.new("panda")
 
 
+@pytest.mark.thorough
 def test_connections_of_other_libraries_are_taken(place: Callable[[str], Place]):
     import psycopg
     import pymysql
@@ -485,6 +492,7 @@ def test_connections_of_other_libraries_are_taken(place: Callable[[str], Place])
         IncrementalLoadManager(object())
 
 
+@pytest.mark.thorough
 def test_hybrid_pairs_and_other_strategies(place: Callable[[str], Place]):
     db, manager = place("postgresql"), place("postgresql").manager
     db.do("CREATE TABLE pairs (id int PRIMARY KEY, at timestamp(6), day date)")
@@ -509,6 +517,7 @@ def test_hybrid_pairs_and_other_strategies(place: Callable[[str], Place]):
     assert len(manager.extract_incremental_data(merged)) == 3
 
 
+@pytest.mark.thorough
 def test_watermarks_know_time_zones(place: Callable[[str], Place]):
     db, manager = place("postgresql"), place("postgresql").manager
     db.do("CREATE TABLE zoned (id int PRIMARY KEY, at timestamptz, local timestamp)")
@@ -525,6 +534,7 @@ def test_watermarks_know_time_zones(place: Callable[[str], Place]):
     assert list(manager.extract_incremental_data({**local, "timezone": "Europe/Zurich"}, mark)["id"]) == [2]
 
 
+@pytest.mark.thorough
 def test_stalls_resets_and_stored_settings(place: Callable[[str], Place]):
     db, manager = place("postgresql"), place("postgresql").manager
     manager.update_watermark("sales", "stalled", 20, "transaction_id", "sequence")
@@ -543,6 +553,7 @@ def test_stalls_resets_and_stored_settings(place: Callable[[str], Place]):
         manager.set_incremental_config("sales", "stored", {"table": "t", "sequence_colum": "x"})
 
 
+@pytest.mark.thorough
 def test_hooks_see_what_happens(place: Callable[[str], Place], caplog: pytest.LogCaptureFixture):
     db = place("postgresql")
     audited: list[str] = []
@@ -562,7 +573,7 @@ def test_hooks_see_what_happens(place: Callable[[str], Place], caplog: pytest.Lo
     assert db.ask("SELECT count(*) FROM hooked") == [(2,)]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", MOSTLY_ONE)
 def test_query_reads_only_what_is_new(place: Callable[[str], Place], kind: str):
     db, manager = place(kind), place(kind).manager
     mark = manager.update_watermark("sales", "orders", "2024-01-15T10:00:00", "updated_at")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kit import sides
+from kit.pairs import first_daily
 from kit.project import database_on
 from tidegate import IncrementalSQLServerParquetPipeline
 from tidegate.errors import MissingObject, ProofFailed
@@ -48,7 +49,7 @@ class Fact:
         return self.pipeline.run_daily_incremental_pipeline(partition_tables={"fact": SETTINGS})
 
 
-@pytest.fixture(params=["postgresql", "mysql"])
+@pytest.fixture(params=first_daily("postgresql", "mysql"))
 def fact(
     request: pytest.FixtureRequest, postgres: EmbeddedPostgres, mariadb: MariaDb, spark: SparkSession, tmp_path: Path
 ) -> Iterator[Fact]:
@@ -90,6 +91,7 @@ def test_partitions_are_detected(fact: Fact):
     assert fact.pipeline.report_partition_boundary_issues("fact") == ["fact: no partition has bounds for 20991231"]
 
 
+@pytest.mark.parametrize("fact", ["postgresql", "mysql"], indirect=True)
 def test_days_are_loaded_in_parallel(fact: Fact):
     """`parallel_partition_load` extracts and loads the values that it is given, and no others."""
     assert fact.pipeline.determine_load_strategy("fact", DAYS[0], SETTINGS) == "switch"

@@ -179,6 +179,7 @@ def test_extract_first_and_load_later(mornings: Callable[[str], Morning]):
         morning.pipeline.load_incremental_from_parquet([str(morning.folder / "elsewhere.parquet")])
 
 
+@pytest.mark.thorough
 def test_one_value_is_extracted_and_loaded_alone(mornings: Callable[[str], Morning]):
     morning = mornings("postgresql")
     tables = CONFIG["partition_tables"]
@@ -215,6 +216,7 @@ def test_flags_and_static_rows_are_repaired(mornings: Callable[[str], Morning]):
     assert morning.rows("target", "currency_codes") == morning.rows("source", "currency_codes")
 
 
+@pytest.mark.thorough
 def test_new_process_detects_tables(mornings: Callable[[str], Morning]):
     """A pipeline that was given no table asks the catalog."""
     morning = mornings("postgresql")
@@ -230,6 +232,7 @@ def test_new_process_detects_tables(mornings: Callable[[str], Morning]):
         fresh.detect_table_type("nowhere")
 
 
+@pytest.mark.thorough
 def test_forced_refresh_loads_again(mornings: Callable[[str], Morning]):
     morning = mornings("postgresql")
     morning.run()
@@ -256,6 +259,7 @@ def test_global_settings_are_honoured(mornings: Callable[[str], Morning], caplog
     assert pq.ParquetFile(file).metadata.row_group(0).column(0).compression == "SNAPPY"
 
 
+@pytest.mark.thorough
 def test_results_are_false_when_clean(mornings: Callable[[str], Morning]):
     morning = mornings("postgresql")
     morning.run()
@@ -281,6 +285,7 @@ def test_wrong_keys_name_the_right_one(mornings: Callable[[str], Morning], confi
         mornings("postgresql").pipeline.get_pipeline_status(config)
 
 
+@pytest.mark.thorough
 def test_failed_table_raises_after_the_others(mornings: Callable[[str], Morning]):
     morning = mornings("postgresql")
     morning.do("DROP TABLE country_lookup")

@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kit import sides
+from kit.pairs import first_daily
 from kit.project import database_on
 from tidegate import ChangeDetector, HybridSnapshotManager
 from tidegate.api import snapshot_ddl
@@ -194,6 +195,7 @@ def test_table_keeps_the_current_and_one_previous_snapshot(desk: Desk):
     assert desk.ask(counts) == [("GREYSON", 6), ("OTHER", 2)]
 
 
+@pytest.mark.thorough
 def test_saving_a_batch_again_changes_nothing(desk: Desk):
     manager, number = desk.manager(), batch()
     first = manager.save_snapshot(orders(), "GREYSON", number.upper())
@@ -367,6 +369,7 @@ def test_a_null_does_not_change_the_other_rows(one_desk: Desk):
     assert list(ChangeDetector(manager).detect(changed, "x").changed[KEY]) == ["A3"]
 
 
+@pytest.mark.thorough
 def test_many_columns(one_desk: Desk):
     wide = pd.DataFrame({KEY: ["a", "b"], **{f"column {number}": [number, None] for number in range(1200)}})
     manager = one_desk.manager()
@@ -539,7 +542,7 @@ DAMAGE = {
 }
 
 
-@pytest.mark.parametrize("damage", DAMAGE)
+@pytest.mark.parametrize("damage", first_daily(*DAMAGE))
 def test_damage_of_an_archive_is_found(one_desk: Desk, damage: str):
     manager = one_desk.manager()
     good, bad = (manager.save_snapshot(orders(), name) for name in "xy")
@@ -565,7 +568,7 @@ CHUNK_DAMAGE = {
 }
 
 
-@pytest.mark.parametrize("damage", CHUNK_DAMAGE)
+@pytest.mark.parametrize("damage", first_daily(*CHUNK_DAMAGE))
 def test_damage_of_a_chunk_is_found(one_desk: Desk, damage: str, monkeypatch: pytest.MonkeyPatch):
     """Large archives lie in chunks; the size of a chunk is smaller here."""
     shrink_chunks(monkeypatch)
@@ -587,6 +590,7 @@ def shrink_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tidegate.snapshots.archive.INLINE_BYTES", 4096)
 
 
+@pytest.mark.thorough
 def test_chunks_are_exported_in_their_order(one_desk: Desk, monkeypatch: pytest.MonkeyPatch, tmp_path):
     shrink_chunks(monkeypatch)
     manager = one_desk.manager()
@@ -600,6 +604,7 @@ def test_chunks_are_exported_in_their_order(one_desk: Desk, monkeypatch: pytest.
     assert one_desk.ask_archive("SELECT count(*) FROM snapshot_archive_chunk") == [(0,)]
 
 
+@pytest.mark.thorough
 def test_an_archive_table_by_the_documented_ddl_is_used(one_desk: Desk):
     one_desk.do_archive(
         "CREATE TABLE snapshot_archive (archive_id BIGSERIAL PRIMARY KEY, snapshot_date TIMESTAMP NOT NULL,"
@@ -636,6 +641,7 @@ def test_the_documented_variables_name_the_archive(one_desk: Desk, monkeypatch: 
     assert manager.list_archives()[0]["retention_until"] == str((datetime.now(UTC) + timedelta(days=3)).date())
 
 
+@pytest.mark.thorough
 def test_an_unfinished_earlier_save_is_said(one_desk: Desk, caplog: pytest.LogCaptureFixture):
     one_desk.manager(archive=False).save_snapshot(orders(4), "x", number := batch())
     with caplog.at_level(logging.WARNING, "tidegate.snapshots"):

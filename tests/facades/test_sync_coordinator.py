@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 from kit import sides
+from kit.pairs import first_daily
 from kit.project import database_on
 from tidegate import (
     AppendOnlyMergeStrategy,
@@ -124,6 +125,7 @@ def test_changes_are_synced_and_the_past_is_kept(
     assert sorted(row["customer_id"] for row in reader.read("crm.customers", since)) == [*range(1001, 1011)]
 
 
+@pytest.mark.thorough
 @pytest.mark.postgres
 def test_tables_are_synced_at_the_same_time(
     databases: Callable[..., str], coordinator: IncrementalSyncCoordinator, caplog: pytest.LogCaptureFixture
@@ -152,6 +154,7 @@ def test_tables_are_synced_at_the_same_time(
     assert sum("rows extracted" in line for line in lines) == 2
 
 
+@pytest.mark.thorough
 @pytest.mark.postgres
 def test_new_column_of_the_source_is_synced(databases: Callable[..., str], coordinator: IncrementalSyncCoordinator):
     """A column that the source gets is added to the Iceberg table and to the target."""
@@ -298,6 +301,7 @@ def named(names: dict[int, str]) -> list[dict[str, Any]]:
     return [{"id": number, "name": name} for number, name in names.items()]
 
 
+@pytest.mark.thorough
 @pytest.mark.postgres
 @pytest.mark.spark
 def test_import_that_fails_says_why(databases: Callable[..., str], spark: SparkSession):
@@ -314,7 +318,7 @@ def test_import_that_fails_says_why(databases: Callable[..., str], spark: SparkS
 
 
 @pytest.mark.postgres
-@pytest.mark.parametrize("place", ["file", "database", "property"])
+@pytest.mark.parametrize("place", first_daily("file", "database", "property"))
 def test_watermark_is_kept_and_read_again(tmp_path: Path, databases: Callable[..., str], place: str):
     """Each store returns what was kept last, and nothing of a table that it does not know."""
     IcebergAppender(tmp_path).append("a.b", [{"id": 1}])
@@ -343,6 +347,7 @@ def test_change_tracking_is_no_single_query():
         ChangeTrackingDetection("postgresql://u@127.0.0.1/db").build_query("t")
 
 
+@pytest.mark.thorough
 def test_change_tracking_needs_a_source_that_has_it(
     coordinator: IncrementalSyncCoordinator, databases: Callable[[], str]
 ):

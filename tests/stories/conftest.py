@@ -32,11 +32,11 @@ CREATE SCHEMA public
 
 @pytest.fixture(scope="session")
 def stories(
-    postgres: EmbeddedPostgres, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+    postgres: EmbeddedPostgres, engine: SparkSession, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Stories]:
     """Create stories from PostgreSQL to PostgreSQL."""
     with ExitStack() as opened:
-        yield Stories(lambda kind: database_on(postgres), spark, tmp_path_factory, opened)
+        yield Stories(lambda kind: database_on(postgres), engine, tmp_path_factory, opened)
 
 
 @pytest.fixture(scope="module")
@@ -72,11 +72,14 @@ def everyday(stories: Stories) -> Story:
 
 
 @pytest.fixture
-def story(everyday: Story, tmp_path_factory: pytest.TempPathFactory) -> Story:
+def story(everyday: Story, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Story:
+    """Five days of trades. A test that is marked `spark` runs on Spark, whatever the others run on."""
+    on_spark = request.node.get_closest_marker("spark") is not None
+    session = request.getfixturevalue("spark") if on_spark else everyday.spark
     for url in (everyday.source, everyday.target):
         with Witness(url) as witness:
             witness.do(EMPTY)
-    fresh = Story(everyday.source, everyday.target, tmp_path_factory.mktemp("lake"), everyday.spark)
+    fresh = Story(everyday.source, everyday.target, tmp_path_factory.mktemp("lake"), session)
     sides.create(fresh.source)
     fresh.fill(*FIVE_DAYS)
     return fresh

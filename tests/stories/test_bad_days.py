@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from tidegate.demo.embedded import EmbeddedPostgres
 
-pytestmark = [pytest.mark.postgres, pytest.mark.spark]
+pytestmark = [pytest.mark.postgres]
 
 PASSWORD = "p@ss/w%rd:#1 süß"
 SECRETS = (PASSWORD, quote(PASSWORD, safe=""), quote(PASSWORD), "süß", "w%rd", "w%25rd")
@@ -240,6 +240,7 @@ def test_lake_path_that_is_a_file_is_refused(careful: Story, error_lines: Callab
     careful.assert_in_step(*FIVE_DAYS)
 
 
+@pytest.mark.thorough
 def test_query_timeout_is_explained(careful: Story, error_lines: Callable[..., list[str]]):
     """When a statement exceeds `query_timeout`, the error names the setting."""
     careful.project["query_timeout"] = 1
@@ -277,6 +278,7 @@ def test_target_dropped_during_a_run_is_restored(careful: Story):
     careful.assert_in_step(*FIVE_DAYS, SATURDAY)
 
 
+@pytest.mark.thorough
 def test_ledger_dropped_during_a_run_is_rebuilt(careful: Story):
     """When the ledger is dropped during a run, no day is loaded without an entry, and the next run rebuilds it."""
     careful.run()
@@ -291,6 +293,7 @@ def test_ledger_dropped_during_a_run_is_rebuilt(careful: Story):
     careful.assert_in_step(*FIVE_DAYS, SATURDAY)
 
 
+@pytest.mark.thorough
 def test_lake_deleted_during_a_run_is_rebuilt(careful: Story):
     """When the lake is deleted between extract and load, the run fails and the next one extracts again."""
     with pytest.raises(RunFailed) as failed:
@@ -377,15 +380,18 @@ def fragile(login: str) -> Iterator[EmbeddedPostgres]:
 
 @pytest.mark.parametrize(
     ("place", "harm"),
-    [("published", "restart"), ("extract done", "kill"), ("loaded", "kill")],
-    ids=["restarted while days are extracted", "killed before days are loaded", "killed while days are loaded"],
+    [
+        pytest.param("published", "restart", id="restarted while days are extracted"),
+        pytest.param("extract done", "kill", id="killed before days are loaded", marks=pytest.mark.thorough),
+        pytest.param("loaded", "kill", id="killed while days are loaded"),
+    ],
 )
 def test_server_crash_during_a_run_is_recovered(
-    fragile: EmbeddedPostgres, spark: SparkSession, tmp_path: Path, place: str, harm: str
+    fragile: EmbeddedPostgres, engine: SparkSession, tmp_path: Path, place: str, harm: str
 ):
     """When the server restarts or crashes during a run, the next run completes it."""
     name = f"{harm}_{place.replace(' ', '_')}"
-    story = Story(fragile.create_database(f"{name}_prod"), fragile.create_database(f"{name}_uat"), tmp_path, spark)
+    story = Story(fragile.create_database(f"{name}_prod"), fragile.create_database(f"{name}_uat"), tmp_path, engine)
     sides.create(story.source)
     story.fill(*FIVE_DAYS)
 
@@ -411,6 +417,7 @@ main()
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not processes.CAN_SEE, reason="finds processes through /proc")
 def test_full_disk_fails_without_leaking_secrets(careful: Story, tmp_path: Path):
     """When the disk is full, the run fails and publishes no partial file. No command line shows the password."""

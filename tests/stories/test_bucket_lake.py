@@ -14,6 +14,7 @@ import pytest
 
 from kit import sides
 from kit.crash import Interrupter
+from kit.pairs import first_daily
 from kit.project import FRIDAY, MONDAY, Story, assert_same_rows
 from kit.s3 import S3Server, s3_server
 from tidegate import Tidegate
@@ -111,7 +112,7 @@ def test_a_bucket_that_is_not_there_fails_before_rows_move(bucket_story: Story, 
     assert report.exit_code == 1 and "s3://no-such-bucket/lake cannot be used" in report.failures[0][1]
 
 
-@pytest.mark.parametrize("boundary", ["published", "loaded"])
+@pytest.mark.parametrize("boundary", first_daily("published", "loaded"))
 def test_an_interrupted_run_is_completed_through_a_bucket(bucket_story: Story, boundary: str, tmp_path: Path):
     """The run ends at this boundary. The next one completes it: nothing lost, nothing twice."""
     with pytest.raises(KeyboardInterrupt):
@@ -149,6 +150,7 @@ def test_one_of_many_committers_wins(small_lake: ParquetLake):
     assert sum(batch.num_rows for batch in small_lake.read(TRADES, entry.id, BatchSize())) == 17
 
 
+@pytest.mark.thorough
 def test_a_repeated_commit_changes_nothing(small_lake: ParquetLake):
     part = write(small_lake, "r1", "2024-01-01", 3)
     first, _ = small_lake.commit(TRADES, "7", [part])
@@ -156,6 +158,7 @@ def test_a_repeated_commit_changes_nothing(small_lake: ParquetLake):
     assert (again, is_ours) == (first, True)
 
 
+@pytest.mark.thorough
 def test_parts_without_a_commit_file_do_not_count(small_lake: ParquetLake):
     """A run that is killed between the parts and the commit file leaves nothing that anybody sees."""
     part = write(small_lake, "r1", "2024-01-01", 3)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from tidegate.demo.embedded import EmbeddedPostgres
 
-pytestmark = [pytest.mark.postgres, pytest.mark.spark]
+pytestmark = [pytest.mark.postgres]
 
 SOURCE = """
 CREATE TABLE orders (id integer PRIMARY KEY, note varchar(20));
@@ -45,34 +45,34 @@ def target(postgres: EmbeddedPostgres) -> Iterator[str]:
     postgres.drop_database("counters")
 
 
-def run(source: str, target: str, lake: Path, spark: SparkSession) -> list[tuple[str, str]]:
+def run(source: str, target: str, lake: Path, engine: SparkSession) -> list[tuple[str, str]]:
     """Run the project and return the warnings."""
     tables = {"orders": {"kind": "static"}}
-    report = Tidegate(source=source, target=target, lake=lake, tables=tables, spark=spark).run()
+    report = Tidegate(source=source, target=target, lake=lake, tables=tables, spark=engine).run()
     return [(finding.check, finding.what) for finding in report.findings if finding.severity == "warning"]
 
 
 @pytest.mark.parametrize("column", TARGETS.values(), ids=TARGETS)
 def test_an_application_can_insert_after_a_load(
-    column: str, source: str, target: str, spark: SparkSession, tmp_path: Path
+    column: str, source: str, target: str, engine: SparkSession, tmp_path: Path
 ):
     sides.do(target, 'CREATE SEQUENCE "Order Ids"')
     sides.do(target, f"CREATE TABLE orders ({column}, note varchar(20))")
-    assert run(source, target, tmp_path, spark) == []
+    assert run(source, target, tmp_path, engine) == []
     sides.do(target, "INSERT INTO orders (note) VALUES ('of the application')")
     drawn = sides.ask(target, "SELECT id FROM orders WHERE note = 'of the application'")
     assert drawn == [(0,) if "INCREMENT -1" in column else (41,)]
 
 
-def test_a_counter_that_is_ahead_stays(source: str, target: str, spark: SparkSession, tmp_path: Path):
+def test_a_counter_that_is_ahead_stays(source: str, target: str, engine: SparkSession, tmp_path: Path):
     sides.do(target, "CREATE TABLE orders (id serial PRIMARY KEY, note varchar(20))")
     sides.do(target, "SELECT setval('orders_id_seq', 1000)")
-    run(source, target, tmp_path, spark)
+    run(source, target, tmp_path, engine)
     assert sides.ask(target, "SELECT nextval('orders_id_seq')") == [(1001,)]
 
 
 def test_a_counter_that_the_login_may_not_move_is_a_warning(
-    postgres: EmbeddedPostgres, source: str, target: str, spark: SparkSession, tmp_path: Path
+    postgres: EmbeddedPostgres, source: str, target: str, engine: SparkSession, tmp_path: Path
 ):
     """The sequence belongs to another role. The rows are loaded all the same."""
     sides.do(target, "CREATE SEQUENCE foreign_ids")
@@ -84,7 +84,7 @@ def test_a_counter_that_the_login_may_not_move_is_a_warning(
         sides.do(target, "GRANT ALL ON orders TO loader_of_counters")
         login = target.replace("//", "//loader_of_counters:loader@", 1) if "@" not in target else None
         login = login or f"{target.partition('//')[0]}//loader_of_counters:loader@{target.partition('@')[2]}"
-        warnings = run(source, login, tmp_path, spark)
+        warnings = run(source, login, tmp_path, engine)
         assert [check for check, _ in warnings] == ["counters"]
         assert "foreign_ids of column id" in warnings[0][1] and "GRANT SELECT, UPDATE" in warnings[0][1]
         assert sides.ask(target, "SELECT count(*) FROM orders") == [(40,)]
@@ -94,11 +94,11 @@ def test_a_counter_that_the_login_may_not_move_is_a_warning(
 
 
 @pytest.mark.mysql
-def test_mysql_raises_its_counter_by_itself(source: str, mariadb: MariaDb, spark: SparkSession, tmp_path: Path):
+def test_mysql_raises_its_counter_by_itself(source: str, mariadb: MariaDb, engine: SparkSession, tmp_path: Path):
     target = mariadb.create_database("counters")
     try:
         sides.do(target, "CREATE TABLE orders (id int AUTO_INCREMENT PRIMARY KEY, note varchar(20))")
-        assert run(source, target, tmp_path, spark) == []
+        assert run(source, target, tmp_path, engine) == []
         sides.do(target, "INSERT INTO orders (note) VALUES ('of the application')")
         assert sides.ask(target, "SELECT id FROM orders WHERE note = 'of the application'") == [(41,)]
     finally:

@@ -23,7 +23,6 @@ from tidegate.errors import RunFailed
 
 pytestmark = [
     pytest.mark.postgres,
-    pytest.mark.spark,
     pytest.mark.skipif(not processes.CAN_SEE, reason="finds processes through /proc"),
 ]
 

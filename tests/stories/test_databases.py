@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from tidegate.demo.embedded import EmbeddedPostgres
 
-pytestmark = [pytest.mark.postgres, pytest.mark.mysql, pytest.mark.spark]
+pytestmark = [pytest.mark.postgres, pytest.mark.mysql]
 
 # Other files have the stories from PostgreSQL to PostgreSQL.
 PAIRS = [*BOTH_WAYS, *([("mysql", "mysql")] if ALL_ARE_ASKED_FOR else [])]
@@ -47,11 +47,11 @@ PAIRS = [*BOTH_WAYS, *([("mysql", "mysql")] if ALL_ARE_ASKED_FOR else [])]
 
 @pytest.fixture(scope="module")
 def stories(
-    postgres: EmbeddedPostgres, mariadb: MariaDb, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+    postgres: EmbeddedPostgres, mariadb: MariaDb, engine: SparkSession, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Stories]:
     servers: dict[str, EmbeddedPostgres | MariaDb] = {"mysql": mariadb, "postgresql": postgres}
     with ExitStack() as opened:
-        yield Stories(lambda kind: database_on(servers[kind]), spark, tmp_path_factory, opened)
+        yield Stories(lambda kind: database_on(servers[kind]), engine, tmp_path_factory, opened)
 
 
 @pytest.fixture(params=PAIRS, ids=" to ".join)
@@ -203,10 +203,10 @@ def test_killed_run_resumes(killed, source: str, target: str, place: str):
 # Properties of MySQL and MariaDB
 
 
-def test_rows_arrive_by_insert_without_load_data(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory):
+def test_rows_arrive_by_insert_without_load_data(engine: SparkSession, tmp_path_factory: pytest.TempPathFactory):
     """When the server forbids LOAD DATA LOCAL, rows are loaded by INSERT."""
     with MariaDb("--local-infile=0") as server, server.database() as source, server.database() as target:
-        story = Story(source, target, tmp_path_factory.mktemp("lake"), spark)
+        story = Story(source, target, tmp_path_factory.mktemp("lake"), engine)
         sides.create(source)
         story.fill(*FIVE_DAYS)
         story.run()

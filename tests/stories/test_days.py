@@ -24,7 +24,7 @@ from tidegate.model.plan import Notice
 if TYPE_CHECKING:
     from tidegate.model.report import RunReport
 
-pytestmark = [pytest.mark.postgres, pytest.mark.spark]
+pytestmark = [pytest.mark.postgres]
 
 
 def steps(report: RunReport, outcome: str = "done") -> list[str]:
@@ -42,6 +42,7 @@ def notices(story: Story) -> list[str]:
 # Restated days
 
 
+@pytest.mark.spark
 def test_restated_day_with_new_count_is_reloaded(story: Story):
     """When the row count of a loaded day changes in the source, the next run extracts and loads that day again."""
     story.run()
@@ -100,6 +101,7 @@ def test_count_only_detection_warns_and_repair_fixes(story: Story):
     story.assert_in_step(*FIVE_DAYS)
 
 
+@pytest.mark.thorough
 def test_change_before_the_look_back_is_left_to_repair(story: Story):
     """When a day outside of the look-back changes, a run ignores it. `verify` reports it and `repair` loads it."""
     story.settings["look_back"] = 2
@@ -113,6 +115,7 @@ def test_change_before_the_look_back_is_left_to_repair(story: Story):
     story.assert_in_step(*FIVE_DAYS)
 
 
+@pytest.mark.thorough
 def test_restatement_is_found_after_skipped_runs(story: Story):
     """When Monday is restated and two more days arrive before the next run, that run still reloads Monday."""
     story.run()
@@ -127,6 +130,7 @@ def test_restatement_is_found_after_skipped_runs(story: Story):
 # New columns
 
 
+@pytest.mark.spark
 def test_new_column_is_backfilled_in_the_target(story: Story):
     """When the source adds a column, the next run adds it to the target and reloads the loaded days with its values."""
     story.run()
@@ -144,6 +148,7 @@ def test_new_column_is_backfilled_in_the_target(story: Story):
     story.assert_in_step(*FIVE_DAYS, SATURDAY)
 
 
+@pytest.mark.thorough
 def test_purged_day_verifies_after_a_new_column(story: Story):
     """When the source purges a day and then adds a column, `verify` still reports the purged day as equal."""
     story.run()
@@ -186,6 +191,7 @@ def test_day_waits_for_the_ready_query(story: Story):
     story.assert_in_step(*FIVE_DAYS)
 
 
+@pytest.mark.thorough
 def test_late_day_between_loaded_days_is_loaded(story: Story):
     """When a day arrives after newer days were loaded, the next run loads it."""
     story.in_source("DELETE FROM trades WHERE cob = %s", WEDNESDAY)
@@ -198,6 +204,7 @@ def test_late_day_between_loaded_days_is_loaded(story: Story):
     story.assert_in_step(*FIVE_DAYS)
 
 
+@pytest.mark.spark
 def test_first_run_loads_only_the_newest_days(story: Story):
     """With `initial_load_count: 2`, the first run loads two days. Later runs do not treat older days as missing."""
     story.settings["initial_load_count"] = 2
@@ -270,6 +277,7 @@ def test_forget_outside_of_the_scope_is_refused(story: Story):
         story.tidegate().forget("trades", SUNDAY - 100)
 
 
+@pytest.mark.spark
 def test_retention_removes_the_oldest_days(story: Story):
     """With `retain`, days beyond the limit leave target and lake, and later runs do not load them again."""
     story.settings["retain"] = {"target": 3, "lake": 4}
@@ -295,6 +303,7 @@ def test_retention_removes_the_oldest_days(story: Story):
     assert story.lake_files() == [story.lake_file(day) for day in (THURSDAY, FRIDAY, SATURDAY, SUNDAY)]
 
 
+@pytest.mark.thorough
 def test_shorter_retention_removes_loaded_days(story: Story):
     """When `retain` is set after the first run, the next run removes the days beyond it from target and lake."""
     story.run()
@@ -322,6 +331,7 @@ def test_null_partition_values_are_reported(story: Story):
     ]
 
 
+@pytest.mark.thorough
 def test_null_partition_values_can_be_excluded(story: Story):
     """With `values: {nulls: exclude}`, rows with a null partition value are skipped, and `verify` reports a note."""
     story.in_source("INSERT INTO trades (cob, id) VALUES (NULL, 1), (NULL, 2)")
@@ -354,6 +364,7 @@ def test_verify_counts_days_outside_of_the_scope(story: Story):
     ]
 
 
+@pytest.mark.thorough
 def test_verify_of_an_empty_scope_is_incomplete(story: Story):
     """When every day is forgotten and the target is empty, no value can differ. `verify` reports `incomplete`, not
     `equal`."""
@@ -380,6 +391,7 @@ def test_excluded_sentinels_are_not_newest_days(story: Story):
     story.assert_in_step(THURSDAY, FRIDAY)
 
 
+@pytest.mark.thorough
 def test_values_outside_of_the_range_are_ignored(story: Story):
     """With `values: {from, to}`, only days of that range are loaded."""
     story.settings["values"] = {"from": TUESDAY, "to": THURSDAY}

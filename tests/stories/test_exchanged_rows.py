@@ -16,7 +16,7 @@ import pytest
 from kit import sides
 from kit.mariadb import MariaDb
 from kit.meanwhile import At
-from kit.pairs import ALL_ARE_ASKED_FOR, BOTH_WAYS
+from kit.pairs import ALL_ARE_ASKED_FOR, BOTH_WAYS, first_daily
 from kit.processes import wait_until
 from kit.project import (
     FIVE_DAYS,
@@ -42,20 +42,20 @@ if TYPE_CHECKING:
     from tidegate.demo.embedded import EmbeddedPostgres
     from tidegate.model.report import RunReport
 
-pytestmark = [pytest.mark.postgres, pytest.mark.mysql, pytest.mark.spark]
+pytestmark = [pytest.mark.postgres, pytest.mark.mysql]
 
-PAIRS = [*BOTH_WAYS, *([("mysql", "mysql")] if ALL_ARE_ASKED_FOR else [])]
+PAIRS = first_daily(*BOTH_WAYS, *([("mysql", "mysql")] if ALL_ARE_ASKED_FOR else []))
 WEEK = dict(zip((*FIVE_DAYS, SATURDAY), range(100, 700, 100), strict=True))
 """For each day, the number before its first trade: Monday has the trades 101 to 105."""
 
 
 @pytest.fixture(scope="module")
 def stories(
-    postgres: EmbeddedPostgres, mariadb: MariaDb, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+    postgres: EmbeddedPostgres, mariadb: MariaDb, engine: SparkSession, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Stories]:
     servers: dict[str, EmbeddedPostgres | MariaDb] = {"mysql": mariadb, "postgresql": postgres}
     with ExitStack() as opened:
-        yield Stories(lambda kind: database_on(servers[kind]), spark, tmp_path_factory, opened)
+        yield Stories(lambda kind: database_on(servers[kind]), engine, tmp_path_factory, opened)
 
 
 @pytest.fixture(params=PAIRS, ids=" to ".join)
@@ -151,6 +151,7 @@ def test_days_with_exchanged_rows_share_a_commit(on_postgresql: Story):
     story.assert_in_step(*FIVE_DAYS)
 
 
+@pytest.mark.thorough
 def test_undetected_day_of_an_exchange_is_loaded(story: Story):
     """When two days exchange rows and only one is detected, the run also extracts and loads the other."""
     move(story, {101: TUESDAY, 201: MONDAY})
@@ -173,6 +174,7 @@ def test_content_hash_detects_exchanged_rows(story: Story):
     assert story.tidegate().verify().outcome == "equal"
 
 
+@pytest.mark.thorough
 def test_row_moved_to_a_new_day_reloads_the_old_day(story: Story):
     """When a row moves from a day outside of the look-back to a new day, the run loads both days."""
     story.settings["look_back"] = 1
@@ -185,6 +187,7 @@ def test_row_moved_to_a_new_day_reloads_the_old_day(story: Story):
     story.assert_in_step(*FIVE_DAYS, SATURDAY)
 
 
+@pytest.mark.thorough
 def test_three_days_exchanging_rows_load_together(story: Story):
     """Three days pass rows around and only Wednesday is detected. It conflicts with Tuesday, and Tuesday with
     Monday."""
@@ -209,7 +212,7 @@ def test_unaffected_day_is_not_rewritten(on_postgresql: Story):
     assert writers_of(story)[THURSDAY] == before
 
 
-@pytest.mark.parametrize("nth", [1, 2])
+@pytest.mark.parametrize("nth", first_daily(1, 2))
 def test_killed_joint_load_commits_nothing(story: Story, tmp_path: Path, nth: int):
     """When a run is killed before the common commit, the target keeps its rows, and the next run loads both days."""
     move(story, {101: TUESDAY, 201: MONDAY})
@@ -244,6 +247,7 @@ def test_joint_commit_without_answer_is_resolved(on_postgresql: Story):
     assert {generation for day, (generation, _, _) in story.ledger().items() if day in (MONDAY, TUESDAY)} == {2}
 
 
+@pytest.mark.thorough
 def test_files_from_an_aborted_run_are_replaced(stories: Stories):
     """An aborted first run left Monday's file with a row that is now in Tuesday's. The next run extracts both days
     again."""
@@ -300,6 +304,7 @@ def test_conflict_with_a_purged_day_is_refused(story: Story):
     assert story.rows_in_target() == story.rows_in_source()
 
 
+@pytest.mark.thorough
 def test_conflict_with_an_expired_day_is_resolved(story: Story):
     """When new rows have the keys of a day beyond retention, that day leaves the target in the same run."""
     story.settings["retain"] = {"target": 5, "lake": 5}

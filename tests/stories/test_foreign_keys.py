@@ -6,6 +6,7 @@ import pytest
 
 from kit import sides
 from kit.copied import Copied, Copies
+from kit.pairs import first_daily
 from tidegate.errors import RunFailed
 from tidegate.model.plan import Notice
 
@@ -123,7 +124,7 @@ def test_a_row_without_its_parent_is_refused(shop: Copied):
     assert_equal(shop)
 
 
-@pytest.mark.parametrize("deferrable", ["", " DEFERRABLE INITIALLY IMMEDIATE"])
+@pytest.mark.parametrize("deferrable", first_daily("", " DEFERRABLE INITIALLY IMMEDIATE"))
 def test_constraints_are_trusted_afterwards(copies: Copies, deferrable: str):
     """The server checked every row, and the constraints are as they were."""
     shop = copies("postgresql", "postgresql")
@@ -137,6 +138,7 @@ def test_constraints_are_trusted_afterwards(copies: Copies, deferrable: str):
         shop.in_target("INSERT INTO staff VALUES (99, 99, NULL, 'x')")
 
 
+@pytest.mark.thorough
 def test_a_login_that_does_not_own_the_tables_is_told(copies: Copies):
     """Deferrable constraints need no owner; others are said in the plan, with what the owner can do."""
     shop = copies("postgresql", "postgresql")
@@ -207,11 +209,13 @@ def test_a_trigger_that_changes_rows_is_refused_by_the_proof(with_triggers: Copi
     assert sides.ask(with_triggers.target, "SELECT * FROM noted") == []
 
 
+@pytest.mark.thorough
 def test_tables_with_triggers_can_be_refused(with_triggers: Copied):
     report = with_triggers.tidegate({"store": {"kind": "static", "triggers": "refuse"}}).run(check=False)
     assert "the target has triggers: " in report.failures[0][1]
 
 
+@pytest.mark.thorough
 def test_a_database_that_cannot_bypass_triggers_says_so(copies: Copies):
     shop = copies("postgresql", "mysql")
     shop.in_source(TABLES + ROWS)

@@ -11,6 +11,7 @@ import pytest
 
 from kit import sides
 from kit.crash import Interrupter
+from kit.pairs import first_daily
 from kit.project import (
     FIVE_DAYS,
     FRIDAY,
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from tidegate.demo.embedded import EmbeddedPostgres
     from tidegate.model.report import RunReport
 
-pytestmark = [pytest.mark.postgres, pytest.mark.spark]
+pytestmark = [pytest.mark.postgres]
 
 
 def steps(report: RunReport, outcome: str = "done") -> list[tuple[str, str]]:
@@ -49,7 +50,7 @@ def findings(report: RunReport) -> list[str]:
 # The lake
 
 
-@pytest.mark.parametrize("lost", [(THURSDAY,), FIVE_DAYS], ids=["one file", "all of it"])
+@pytest.mark.parametrize("lost", first_daily((THURSDAY,), FIVE_DAYS), ids=["one file", "all of it"])
 def test_lost_files_are_extracted_again(story: Story, lost: tuple[int, ...]):
     """When files of the lake are lost, the next run extracts them again and does not write to the target."""
     story.run()
@@ -64,6 +65,7 @@ def test_lost_files_are_extracted_again(story: Story, lost: tuple[int, ...]):
     story.assert_in_step(*FIVE_DAYS)
 
 
+@pytest.mark.thorough
 def test_truncated_file_is_extracted_again(story: Story):
     """When a file is cut off, the next run extracts it again."""
     story.run()
@@ -78,7 +80,7 @@ def test_truncated_file_is_extracted_again(story: Story):
     story.assert_in_step(*FIVE_DAYS)
 
 
-@pytest.mark.parametrize("proof", ["hash", "count"])
+@pytest.mark.parametrize("proof", first_daily("hash", "count"))
 def test_damaged_file_is_never_loaded(story: Story, proof: str):
     """One bit of a number has flipped. The footer is intact, so the damage is found when the rows are read, before they
     load."""
@@ -130,6 +132,7 @@ def test_file_of_another_table_is_refused(story: Story):
     assert SATURDAY not in story.counts_in_target()
 
 
+@pytest.mark.thorough
 def test_file_of_another_day_is_refused(story: Story):
     """When a file of another day has the expected name, the run fails and neither reads nor overwrites it."""
     story.run()
@@ -207,6 +210,7 @@ def test_lost_ledger_is_rebuilt(story: Story):
     story.assert_in_step(WEDNESDAY, THURSDAY, FRIDAY)
 
 
+@pytest.mark.thorough
 def test_lost_ledger_hides_no_missing_rows(story: Story):
     """When the ledger is lost and the target lost rows, the next run restores the rows, too."""
     story.run()
@@ -219,6 +223,7 @@ def test_lost_ledger_hides_no_missing_rows(story: Story):
     story.assert_in_step(*FIVE_DAYS)
 
 
+@pytest.mark.thorough
 def test_forgotten_day_survives_a_lost_ledger(story: Story):
     """When the ledger is dropped after `forget`, the day stays out of the scope."""
     story.run()
@@ -263,6 +268,7 @@ def test_restored_target_is_refused(restored: Story):
     assert_same_rows(restored.rows_in_target(), before)
 
 
+@pytest.mark.thorough
 def test_target_is_recognized_by_either_identity(story: Story, monkeypatch: pytest.MonkeyPatch):
     """A database may get a second identity, as when it joins an availability group and moves. It is known by both."""
     story.run()
@@ -305,6 +311,7 @@ def test_interrupted_adoption_changes_nothing(restored: Story, tmp_path: Path):
     assert_same_rows(restored.rows_in_target(), restored.rows_in_source())
 
 
+@pytest.mark.thorough
 def test_failed_adoption_adopts_no_day(story: Story, monkeypatch: pytest.MonkeyPatch):
     """When one day cannot be read during `adopt`, no day is adopted."""
     story.run()
@@ -328,6 +335,7 @@ def test_failed_adoption_adopts_no_day(story: Story, monkeypatch: pytest.MonkeyP
         story.run()
 
 
+@pytest.mark.thorough
 def test_restored_target_can_be_reloaded(restored: Story):
     """`run --reload` loads every day of a restored target again."""
     restored.in_target("UPDATE trades SET amount = 0 WHERE cob = %s", MONDAY)
@@ -354,6 +362,7 @@ def test_foreign_rows_are_never_replaced(story: Story):
     assert story.counts_in_target() == {WEDNESDAY: 1}
 
 
+@pytest.mark.thorough
 def test_lost_adopted_day_comes_from_the_source(story: Story):
     """An adopted day has no file in the lake. When the target loses it, the run extracts it from the source."""
     story.run()
@@ -434,6 +443,7 @@ def test_edits_stay_when_the_ledger_is_lost(story: Story):
     story.assert_in_step(*FIVE_DAYS)
 
 
+@pytest.mark.thorough
 def test_a_restated_day_is_loaded_when_the_ledger_is_lost(story: Story):
     """The target holds what the lake's entry says: the rows are Tidegate's own, and the new ones replace them."""
     story.run()
@@ -446,6 +456,7 @@ def test_a_restated_day_is_loaded_when_the_ledger_is_lost(story: Story):
     story.assert_in_step(*FIVE_DAYS)
 
 
+@pytest.mark.thorough
 def test_added_rows_stay_with_keep(story: Story):
     """With `on_target_change: keep`, added rows stay and `verify` skips their day with a note."""
     a_tester_adds_rows(story)
@@ -501,6 +512,7 @@ def test_file_of_a_purged_day_comes_from_the_target(story: Story):
     assert story.run().outcome == "nothing to do"
 
 
+@pytest.mark.thorough
 def test_file_from_a_changed_target_fails_verify(story: Story):
     """When a file was extracted from a target that somebody had changed, `verify` still reports the change."""
     story.run()
@@ -530,6 +542,7 @@ def test_day_lost_everywhere_is_reported(story: Story):
     ]
 
 
+@pytest.mark.thorough
 def test_day_without_a_file_comes_from_the_source(story: Story):
     """When the lake no longer retains a day and the target loses it, the run extracts it from the source."""
     story.settings["retain"] = {"lake": 2}

@@ -122,6 +122,7 @@ def test_late_rows_are_applied_and_counted(plain_orders: Orders):
     plain_orders.assert_equal()
 
 
+@pytest.mark.thorough
 def test_late_rows_are_warned_of(plain_orders: Orders):
     plain_orders.settings["late"] = "report"
     plain_orders.write(1, at=LATER)
@@ -169,6 +170,7 @@ def test_late_rows_wait_in_quarantine(orders: Orders, load: str):
     orders.assert_equal()
 
 
+@pytest.mark.thorough
 def test_removed_duplicates_are_kept(plain_orders: Orders):
     """With Tidegate's own tables there, rows that another row of their key displaced are kept in one of them, once."""
     without_key(plain_orders)
@@ -217,6 +219,7 @@ def test_rows_that_left_are_marked(orders: Orders):
     assert orders.tidegate().verify().outcome == "equal"
 
 
+@pytest.mark.thorough
 def test_mark_must_be_there(plain_orders: Orders):
     """A target that was there before and has no such column: the plan gives the DDL."""
     plain_orders.write(1, at=EARLY)
@@ -256,6 +259,7 @@ def test_rows_are_read_by_their_transaction(new_orders: Callable[[str, str], Ord
     assert orders.steps() == []
 
 
+@pytest.mark.thorough
 def test_counter_of_another_server_is_refused(plain_orders: Orders):
     plain_orders.settings = {"kind": "incremental", "changes": "rowversion"}
     with pytest.raises(RunFailed, match="has no row versions, which `changes: rowversion` of orders needs"):

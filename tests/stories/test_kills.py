@@ -30,7 +30,7 @@ pytestmark = [
     pytest.mark.skipif(not processes.CAN_SEE, reason="finds processes through /proc"),
 ]
 
-KILLS = int(os.environ.get("TIDEGATE_KILLS", "2"))
+KILLS = int(os.environ.get("TIDEGATE_KILLS", "1"))
 SEED = int(os.environ.get("TIDEGATE_SEED", "20240105"))
 
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.postgres, pytest.mark.mysql, pytest.mark.spark]
 
-KILLS = int(os.environ.get("TIDEGATE_KILLS", "2"))
+KILLS = int(os.environ.get("TIDEGATE_KILLS", "1"))
 SEED = int(os.environ.get("TIDEGATE_SEED", "20240105"))
 MOMENTS = {"postgresql": "timestamp(6)", "mysql": "datetime(6)"}
 TABLES: dict[str, dict[str, Any]] = {
@@ -187,6 +187,7 @@ def test_foreign_keys_decide_the_order_of_loads(shops: Callable[[str, str], Shop
     assert tidegate.verify().outcome == "equal"
 
 
+@pytest.mark.thorough
 def test_source_order_is_kept_where_the_target_has_no_keys(shops: Callable[[str, str], Shop]):
     """Only the source has foreign keys: the target's readers still never find a city without its country."""
     shop = shops("postgresql", "postgresql")
@@ -248,6 +249,7 @@ def test_plan_refuses_more_than_max_apply_rows(shops: Callable[[str, str], Shop]
     assert [name for name, _ in plan.failures] == ["sales"]
 
 
+@pytest.mark.thorough
 def test_plan_shows_free_log_space_for_large_loads(shops: Callable[[str, str], Shop], monkeypatch: pytest.MonkeyPatch):
     """PostgreSQL reports no free log space, so the test sets a text. A load counts as large from 30 rows on."""
     shop = shops("postgresql", "postgresql")
@@ -259,6 +261,7 @@ def test_plan_shows_free_log_space_for_large_loads(shops: Callable[[str, str], S
     assert not any("7 MiB" in text for text in notices["currencies"])
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 @pytest.mark.skipif(not processes.CAN_SEE, reason="finds processes through /proc")

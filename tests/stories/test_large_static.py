@@ -122,6 +122,7 @@ def test_large_table_is_read_by_tasks(places: Callable[[str], Places]):
     here.assert_equal()
 
 
+@pytest.mark.thorough
 def test_changed_target_row_is_found_by_reading(places: Callable[[str], Places]):
     """A row that somebody changed in the target is reported by `run`, named by `verify --deep` and repaired."""
     here = places("postgresql")
@@ -144,6 +145,7 @@ def test_changed_target_row_is_found_by_reading(places: Callable[[str], Places])
     here.assert_equal()
 
 
+@pytest.mark.thorough
 def test_large_target_that_was_there_before(places: Callable[[str], Places]):
     """Rows that no ledger knows are refused, unless they equal the source's."""
     here = places("postgresql")
@@ -157,6 +159,7 @@ def test_large_target_that_was_there_before(places: Callable[[str], Places]):
     here.assert_equal()
 
 
+@pytest.mark.thorough
 def test_large_table_without_spark(places: Callable[[str], Places]):
     """Threads of this process do the same."""
     here = places("postgresql")

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.postgres]
 
 SEED = int(os.environ.get("TIDEGATE_SEED", "20240118"))
-HISTORIES = int(os.environ.get("TIDEGATE_HISTORIES", "6" if ALL_ARE_ASKED_FOR else "3"))
+HISTORIES = int(os.environ.get("TIDEGATE_HISTORIES", "6" if ALL_ARE_ASKED_FOR else "2"))
 FIRST_LOAD = 3
 """The number of days that the first run loads. Older days stay out of the scope."""
 NOW = datetime.now(UTC).replace(tzinfo=None, microsecond=0)
@@ -114,6 +114,7 @@ def test_ledger_lost_after_the_lake_is_rebuilt(request: pytest.FixtureRequest, t
     story.assert_in_step(WEDNESDAY, THURSDAY, FRIDAY)
 
 
+@pytest.mark.thorough
 def test_lake_lost_after_the_ledger_keeps_the_scope(story: Story):
     """The rebuilt ledger contains the scope. So Wednesday stays in the scope, although a first run would now begin with
     Thursday."""
@@ -146,6 +147,7 @@ def test_idle_run_restores_a_lost_scope(story: Story, lost: str):
     assert copies_of_scope(story) == before
 
 
+@pytest.mark.thorough
 def test_lost_scope_is_derived_from_the_ledger(story: Story):
     """Monday was backfilled and Friday forgotten. Then both copies of the scope and the lake are lost. Monday and
     Wednesday stay in the scope, Tuesday stays out, and Friday is not loaded again."""
@@ -165,6 +167,7 @@ def test_lost_scope_is_derived_from_the_ledger(story: Story):
     assert not story.tidegate().plan().does_something
 
 
+@pytest.mark.thorough
 def test_forget_works_without_a_ledger(story: Story):
     """The scope is read from its copy in the lake. `forget` creates the ledger and writes the new scope to both."""
     story.run()

@@ -17,7 +17,7 @@ import pytest
 from kit import sides
 from kit.crash import Interrupter
 from kit.mariadb import MariaDb
-from kit.pairs import pairs
+from kit.pairs import first_daily, pairs
 from kit.sides import ask
 from tidegate import Tidegate
 from tidegate.cli.status import in_one_line
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tidegate.demo.embedded import EmbeddedPostgres
     from tidegate.model.report import RunReport
 
-pytestmark = [pytest.mark.postgres, pytest.mark.mysql, pytest.mark.spark]
+pytestmark = [pytest.mark.postgres, pytest.mark.mysql]
 
 CREATE = "CREATE TABLE products (code varchar(8) PRIMARY KEY, price decimal(10,2), changed {moment} NOT NULL)"
 MOMENTS = {"postgresql": "timestamp(6)", "mysql": "datetime(6)", "sqlserver": "datetime2(6)"}
@@ -116,7 +116,7 @@ class Plain:
 
 @pytest.fixture(scope="module")
 def plains(
-    postgres: EmbeddedPostgres, mariadb: MariaDb, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+    postgres: EmbeddedPostgres, mariadb: MariaDb, engine: SparkSession, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[[str, str], Plain]]:
     with ExitStack() as databases:
         names = iter(range(1000))
@@ -128,7 +128,7 @@ def plains(
             return server.create_database(name)
 
         def make(source: str, target: str) -> Plain:
-            plain = Plain(database(source), database(target), tmp_path_factory.mktemp("lake"), spark)
+            plain = Plain(database(source), database(target), tmp_path_factory.mktemp("lake"), engine)
             plain.open(source)
             return plain
 
@@ -208,6 +208,7 @@ def test_with_a_cursor_all_keys_are_compared(plain: Plain):
     plain.assert_a_history()
 
 
+@pytest.mark.thorough
 def test_late_file_does_not_change_history(plain: Plain):
     """A file with a reverted change and a returned key is loaded after newer files. The history is as if loaded in
     order."""
@@ -248,6 +249,7 @@ def test_passed_rows_are_inserted_in_time_order(plains: Callable[[str, str], Pla
     plain.assert_a_history()
 
 
+@pytest.mark.thorough
 def test_passed_rows_that_fail_are_withdrawn(plains: Callable[[str, str], Plain]):
     """When rows passed to `load_versions` violate a constraint, their file is removed and the next plan does
     nothing."""
@@ -287,7 +289,7 @@ def test_lost_history_is_rebuilt_from_the_lake(plain: Plain):
     plain.assert_a_history()
 
 
-@pytest.mark.parametrize("moment", ["timestamp(6)", "timestamptz"])
+@pytest.mark.parametrize("moment", first_daily("timestamp(6)", "timestamptz"))
 def test_repair_keeps_generated_history(plains: Callable[[str, str], Plain], moment: str):
     """`repair` and `reload` keep older versions, which only the target and the lake have."""
     plain = plains("postgresql", "postgresql")
@@ -312,6 +314,7 @@ def test_repair_keeps_generated_history(plains: Callable[[str, str], Plain], mom
     assert plain.history() == before
 
 
+@pytest.mark.thorough
 def test_late_change_is_inserted_in_time_order(plains: Callable[[str, str], Plain]):
     """A correction that commits late becomes a version between the existing ones, by its cursor."""
     plain = plains("postgresql", "mysql")
@@ -325,6 +328,7 @@ def test_late_change_is_inserted_in_time_order(plains: Callable[[str, str], Plai
     assert plain.history()[1][3] == ago(10)
 
 
+@pytest.mark.thorough
 def test_reloaded_batches_keep_their_order(plains: Callable[[str, str], Plain], tmp_path):
     """When an old batch is loaded again together with a newer one that was never loaded, the newer one wins."""
     plain = plains("postgresql", "mysql")
@@ -346,7 +350,7 @@ def test_reloaded_batches_keep_their_order(plains: Callable[[str, str], Plain], 
     plain.assert_a_history()
 
 
-@pytest.mark.parametrize("kind", ["arrow", "pandas", "spark"])
+@pytest.mark.parametrize("kind", first_daily("arrow", "pandas", "spark"))
 def test_data_frame_is_loaded_as_a_batch(plains: Callable[[str, str], Plain], kind):
     """`load_versions` takes an Arrow table, a pandas or a Spark data frame. Wrong columns and null keys are refused."""
     plain = plains("postgresql", "mysql")
@@ -373,6 +377,7 @@ def test_data_frame_is_loaded_as_a_batch(plains: Callable[[str, str], Plain], ki
     assert plain.steps() == []
 
 
+@pytest.mark.thorough
 def test_target_needs_the_version_columns(plains: Callable[[str, str], Plain]):
     """An existing target without start, end and flag column is refused, and loaded after they are added."""
     plain = plains("postgresql", "postgresql")
@@ -424,6 +429,7 @@ def test_tombstone_closes_the_key(plain: Plain):
     assert plain.tidegate().verify().outcome == "equal"
 
 
+@pytest.mark.thorough
 def test_status_of_a_table_without_a_cursor(plain: Plain):
     """`status` shows scope, batches and versions of a table without a cursor, before and after the first run."""
     (before,) = plain.tidegate().status()

@@ -21,6 +21,7 @@ from kit import filebase, sides
 from kit.copies import database_at
 from kit.installing import install_database
 from kit.one_process import OneProcess
+from kit.pairs import first_daily
 from kit.project import MONDAY, THURSDAY, TUESDAY, WEDNESDAY, assert_same_rows, cli
 from tidegate import Tidegate
 from tidegate.errors import ForeignTarget, RunFailed, Unreachable
@@ -178,10 +179,12 @@ def _side(kind: str, name: str, request: pytest.FixtureRequest) -> File | Server
 
 
 PAIRS = [
-    pytest.param(("filebase", "filebase"), id="filebase to filebase"),
+    pytest.param(("filebase", "filebase"), id="filebase to filebase", marks=pytest.mark.thorough),
     pytest.param(("postgresql", "filebase"), id="postgresql to filebase", marks=pytest.mark.postgres),
-    pytest.param(("mariadb", "filebase"), id="mariadb to filebase", marks=pytest.mark.mysql),
-    pytest.param(("filebase", "postgresql"), id="filebase to postgresql", marks=pytest.mark.postgres),
+    pytest.param(("mariadb", "filebase"), id="mariadb to filebase", marks=[pytest.mark.mysql, pytest.mark.thorough]),
+    pytest.param(
+        ("filebase", "postgresql"), id="filebase to postgresql", marks=[pytest.mark.postgres, pytest.mark.thorough]
+    ),
     pytest.param(("filebase", "mariadb"), id="filebase to mariadb", marks=pytest.mark.mysql),
 ]
 
@@ -233,6 +236,7 @@ def test_new_day_is_loaded(story: Story):
     story.assert_in_step()
 
 
+@pytest.mark.thorough
 def test_restated_day_is_replaced(story: Story):
     """A day with a new `load_id` is extracted and replaced."""
     story.run()
@@ -242,6 +246,7 @@ def test_restated_day_is_replaced(story: Story):
     story.assert_in_step()
 
 
+@pytest.mark.thorough
 def test_day_deleted_in_the_target_is_restored(story: Story):
     """When a day is deleted in the target, the next run loads it from the lake."""
     story.run()
@@ -251,6 +256,7 @@ def test_day_deleted_in_the_target_is_restored(story: Story):
     story.assert_in_step()
 
 
+@pytest.mark.thorough
 def test_changed_row_is_found_and_repaired(story: Story):
     """When a row is changed in the target, `verify --deep` names it and `repair` restores it."""
     story.run()
@@ -386,7 +392,7 @@ def test_every_type_survives_a_round_trip(package: Path, tmp_path: Path, postgre
 
 
 @pytest.mark.postgres
-@pytest.mark.parametrize("value", ["NaN", "-0"])
+@pytest.mark.parametrize("value", first_daily("NaN", "-0"))
 def test_unsupported_floats_are_refused(package: Path, tmp_path: Path, database: str, value: str):
     """NaN and -0, which the file cannot store, are refused with the column's name."""
     source, file = Server(database), File(tmp_path / "uat.db")

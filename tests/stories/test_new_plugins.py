@@ -17,6 +17,7 @@ import yaml
 from kit import plugin_change, plugin_check, plugin_lake, plugin_load, sides
 from kit.installing import install_plugin
 from kit.one_process import OneProcess
+from kit.pairs import first_daily
 from kit.project import cli, database_on
 from tidegate import Tidegate
 from tidegate.errors import ConfigError, RunFailed, Unsupported
@@ -151,7 +152,7 @@ def _done(report: RunReport) -> list[str]:
 # A change
 
 
-@pytest.mark.parametrize("load", ["merge", "replace"])
+@pytest.mark.parametrize("load", first_daily("merge", "replace"))
 def test_new_change_follows_the_source(project: Project, load: str):
     """A table with the change `row_count` is extracted when its number of rows changes, and only then."""
     project.tables = {"currencies": {**ROW_COUNT, "load": load}}
@@ -165,7 +166,7 @@ def test_new_change_follows_the_source(project: Project, load: str):
     project.assert_same_rows()
 
 
-@pytest.mark.parametrize("load", ["merge", "replace", "append_log"])
+@pytest.mark.parametrize("load", first_daily("merge", "replace", "append_log"))
 def test_new_change_survives_a_lost_lake(project: Project, load: str):
     """When the lake is lost, the table is extracted again and the target stays as it is."""
     project.tables = {"currencies": {**ROW_COUNT, "load": load}}
@@ -177,6 +178,7 @@ def test_new_change_survives_a_lost_lake(project: Project, load: str):
     project.assert_same_rows()
 
 
+@pytest.mark.thorough
 def test_new_change_restores_lost_rows(project: Project):
     """When the target loses rows, the change plans a load from the lake."""
     project.tables = {"currencies": {**ROW_COUNT}}
@@ -211,6 +213,7 @@ def test_tokens_of_a_change_are_stored_with_their_tag(project: Project):
     assert json.loads(stored)["token"] == {"token": "row_count", "version": 1, "rows": 3}
 
 
+@pytest.mark.thorough
 def test_repair_uses_the_new_change(project: Project):
     """A changed value does not change the number of rows: `verify` finds it and `repair` restores it."""
     project.tables = {"currencies": {**ROW_COUNT}}
@@ -224,6 +227,7 @@ def test_repair_uses_the_new_change(project: Project):
     project.assert_same_rows()
 
 
+@pytest.mark.thorough
 def test_target_with_unknown_rows_is_refused(project: Project):
     """Rows that were in the target before the first run are refused until somebody adopts them."""
     project.tables = {"currencies": {**ROW_COUNT}}
@@ -254,7 +258,9 @@ def test_retention_is_planned_by_the_new_change(project: Project):
 # A load and its check
 
 
-@pytest.mark.parametrize("table", [LOG, {**ROW_COUNT, "load": "append_log"}], ids=["content_hash", "row_count"])
+@pytest.mark.parametrize(
+    "table", first_daily(LOG, {**ROW_COUNT, "load": "append_log"}), ids=["content_hash", "row_count"]
+)
 def test_new_load_appends_every_extraction(project: Project, table: dict[str, Any]):
     """The log gets the rows of each extraction. A quiet run appends nothing."""
     project.tables = {"currencies": table}
@@ -269,6 +275,7 @@ def test_new_load_appends_every_extraction(project: Project, table: dict[str, An
     project.assert_verified()
 
 
+@pytest.mark.thorough
 def test_new_load_survives_a_lost_lake(project: Project):
     """When the lake is lost, the table is extracted again and nothing is appended."""
     project.tables = {"currencies": LOG}
@@ -371,6 +378,7 @@ def test_changes_go_through_the_new_lake(arrow: Project):
     arrow.assert_verified()
 
 
+@pytest.mark.thorough
 def test_lost_new_lake_heals(arrow: Project):
     """When the lake is lost, everything is extracted again and the target keeps its rows."""
     arrow.run()
@@ -383,6 +391,7 @@ def test_lost_new_lake_heals(arrow: Project):
     assert len(list(arrow.lake.glob("entries/*/*/*.json"))) == 5
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("damage", ["lost", "cut"])
 def test_damaged_entry_of_the_new_lake_heals(arrow: Project, damage: str):
     """When a day's Arrow file is lost, or its JSON file is cut, the day is extracted again."""
@@ -394,6 +403,7 @@ def test_damaged_entry_of_the_new_lake_heals(arrow: Project, damage: str):
     arrow.assert_same_rows()
 
 
+@pytest.mark.thorough
 def test_lost_target_is_loaded_from_the_new_lake(arrow: Project):
     """When the target loses rows of every table, they come from the lake: nothing is extracted."""
     arrow.run()
@@ -413,6 +423,7 @@ def test_lost_ledger_is_rebuilt_from_the_new_lake(arrow: Project):
     arrow.assert_same_rows()
 
 
+@pytest.mark.thorough
 def test_retention_holds_in_the_new_lake(arrow: Project):
     """With `retain: {lake: 2}` older entries of every table leave the lake, and are not extracted again."""
     for settings in arrow.tables.values():
@@ -452,6 +463,7 @@ def test_repeated_commit_changes_nothing(packages: Path, tmp_path: Path):
     assert [path.name for path in (tmp_path / "lake").rglob("*") if path.is_file()] == ["lock"]
 
 
+@pytest.mark.thorough
 def test_several_parts_appear_together_in_the_new_lake(packages: Path, tmp_path: Path):
     """Parts of several tasks are committed as one entry, which is read in their order."""
     lake, table = lake_plugin("arrow_files").at(tmp_path / "lake"), LakeTable(TableName("", "t"), Layout.VALUES, "cob")

@@ -18,7 +18,7 @@ from tidegate import Tidegate
 if TYPE_CHECKING:
     from tidegate.demo.embedded import EmbeddedPostgres
 
-pytestmark = [pytest.mark.postgres, pytest.mark.spark]
+pytestmark = [pytest.mark.postgres]
 
 TABLES = [f"fees_{number:02}" for number in range(20)]
 

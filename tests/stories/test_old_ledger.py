@@ -21,6 +21,7 @@ import pytest
 from kit import sides
 from kit.copies import database_at
 from kit.one_process import OneProcess
+from kit.pairs import first_daily
 from kit.project import database_on
 from tidegate import Tidegate
 from tidegate.errors import RunFailed, Unsupported
@@ -362,6 +363,7 @@ def test_plan_reads_version_1_and_writes_nothing(old: Old):
     assert old.versions() == {1}
 
 
+@pytest.mark.thorough
 def test_verify_reads_version_1(old: Old):
     """`verify` compares both sides with a ledger of version 1, and does not upgrade it."""
     verified = old.tidegate().verify()
@@ -399,6 +401,7 @@ def test_new_day_is_loaded_after_the_upgrade(old: Old):
     assert old.run().outcome == "nothing to do"
 
 
+@pytest.mark.thorough
 def test_lost_rows_come_from_the_old_lake(old: Old):
     """Rows that the target lost are loaded from files of format 1: nothing is extracted."""
     for table in TABLES:
@@ -436,6 +439,7 @@ def _lake_table(name: str) -> Any:
     return LakeTable(TableName("", name), layout, column)
 
 
+@pytest.mark.thorough
 def test_killed_upgrade_leaves_version_1(old: Old, monkeypatch: pytest.MonkeyPatch):
     """An upgrade that is killed before its commit leaves every row of version 1. The next run upgrades again."""
     before = old.contents()
@@ -456,7 +460,7 @@ def test_killed_upgrade_leaves_version_1(old: Old, monkeypatch: pytest.MonkeyPat
     old.assert_in_step()
 
 
-@pytest.mark.parametrize("verb", ["forget", "adopt"])
+@pytest.mark.parametrize("verb", first_daily("forget", "adopt"))
 def test_entries_written_before_the_upgrade_survive_it(old: Old, verb: str):
     """`forget` and `adopt` may write into the ledger before the first run: the upgrade keeps what they wrote."""
     if verb == "forget":
@@ -479,7 +483,7 @@ def test_entries_written_before_the_upgrade_survive_it(old: Old, verb: str):
     assert old.steps() == []
 
 
-@pytest.mark.parametrize("verb", ["plan", "run", "verify"])
+@pytest.mark.parametrize("verb", first_daily("plan", "run", "verify"))
 def test_ledger_of_a_newer_version_is_refused(old: Old, verb: str):
     """A ledger of version 3 was written by a newer Tidegate. It is refused, and nothing is written."""
     sides.do(old.target, "UPDATE tidegate.target SET version = 3")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kit import sides
+from kit.pairs import first_daily
 from tidegate.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ def test_a_pattern_copies_a_schema(shop: Copied):
     shop.assert_equal("SELECT * FROM sales.orders")
 
 
+@pytest.mark.thorough
 def test_settings_of_a_table_win_over_those_of_patterns(shop: Copied):
     tables = {"*": {"kind": "static"}, "sales.log_*": {"merge_strategy": "replace"}, "employees": {"kind": "auto"}}
     project = shop.tidegate(tables).project
@@ -64,7 +66,7 @@ def test_settings_of_a_table_win_over_those_of_patterns(shop: Copied):
     )
 
 
-@pytest.mark.parametrize("lost", ["nothing", "ledger", "lake"])
+@pytest.mark.parametrize("lost", first_daily("nothing", "ledger", "lake"))
 def test_a_decided_kind_is_remembered(shop: Copied, lost: str):
     """A static table that grows stays static: ledger and lake both know it, and each restores the other."""
     shop.tidegate({"employees": None}).run()
@@ -116,6 +118,7 @@ def test_patterns_without_a_match_are_refused(shop: Copied):
         shop.tidegate({"archive.*": {}}).plan()
 
 
+@pytest.mark.thorough
 def test_five_schemas_go_into_one_database_of_mysql(copies: Copies):
     found = copies("postgresql", "mysql")
     found.in_source(SHOP)

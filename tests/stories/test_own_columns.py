@@ -13,7 +13,7 @@ import pytest
 
 from kit import sides
 from kit.mariadb import MariaDb
-from kit.pairs import pairs
+from kit.pairs import first_daily, pairs
 from tidegate import Tidegate
 from tidegate.errors import RunFailed
 from tidegate.model.plan import Notice
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tidegate.demo.embedded import EmbeddedPostgres
     from tidegate.model.report import RunReport
 
-pytestmark = [pytest.mark.postgres, pytest.mark.mysql, pytest.mark.spark]
+pytestmark = [pytest.mark.postgres, pytest.mark.mysql]
 
 COLUMNS = "day int NOT NULL, id int NOT NULL, amount decimal(20,4), desk varchar(20), PRIMARY KEY (day, id)"
 PARTITION = {"kind": "partition", "partition_column": "day"}
@@ -104,7 +104,7 @@ def desks_after_restatement() -> dict[tuple[int, int], str | None]:
 
 @pytest.fixture(scope="module")
 def make(
-    postgres: EmbeddedPostgres, mariadb: MariaDb, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+    postgres: EmbeddedPostgres, mariadb: MariaDb, engine: SparkSession, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[[str, str], Deals]]:
     with ExitStack() as databases:
         names = iter(range(1000))
@@ -115,10 +115,10 @@ def make(
             databases.callback(server.drop_database, name)
             return server.create_database(name)
 
-        yield lambda source, target: Deals(database(source), database(target), tmp_path_factory.mktemp("lake"), spark)
+        yield lambda source, target: Deals(database(source), database(target), tmp_path_factory.mktemp("lake"), engine)
 
 
-@pytest.fixture(params=[*pairs("postgresql to mysql"), ("mysql", "postgresql")], ids=" to ".join)
+@pytest.fixture(params=first_daily(*pairs("postgresql to mysql"), ("mysql", "postgresql")), ids=" to ".join)
 def deals(make: Callable[[str, str], Deals], request: pytest.FixtureRequest) -> Deals:
     return make(*request.param)
 
@@ -191,6 +191,7 @@ def test_lost_rows_come_back_with_a_dropped_column(deals: Deals, kind: str):
     deals.assert_in_step()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", KINDS)
 def test_column_dropped_on_both_sides(deals: Deals, kind: str):
     """Old files have a column that neither side has any more. Their other columns are loaded."""
@@ -207,6 +208,7 @@ def test_column_dropped_on_both_sides(deals: Deals, kind: str):
     deals.assert_in_step()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", KINDS)
 def test_column_dropped_and_another_added(deals: Deals, kind: str):
     """When the source drops one column and adds another, the target keeps the old values and gets the new ones."""
@@ -242,6 +244,7 @@ def test_dropped_column_returns_with_new_values(deals: Deals, kind: str):
     deals.assert_in_step()
 
 
+@pytest.mark.thorough
 def test_purged_day_verifies_after_a_drop(deals: Deals):
     """The source purges a day and drops a column. `verify` compares the day in the columns of its load, and a lost file
     is extracted with all of them."""
@@ -282,6 +285,7 @@ def test_column_added_by_hand_keeps_its_values(deals: Deals, kind: str):
     deals.assert_in_step()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["partition", "static replace"])
 def test_reload_keeps_own_columns(deals: Deals, kind: str):
     """`run --reload` keeps the values of columns that only the target has."""
@@ -322,6 +326,7 @@ def test_load_without_a_key_is_refused(deals: Deals, kind: str):
     deals.assert_in_step()
 
 
+@pytest.mark.thorough
 def test_refused_day_does_not_stop_the_others(deals: Deals):
     """When the load of one day is refused, the other days are loaded."""
     deals.open(COLUMNS.replace(", PRIMARY KEY (day, id)", ""))
@@ -428,6 +433,7 @@ def test_versions_keep_a_column_added_by_hand(customers: Customers):
     assert customers.cities("checked") == {**expected, "Anna": ("Anna", 1), "Robert": (None, 1)}
 
 
+@pytest.mark.thorough
 def test_lost_versions_come_back_with_a_dropped_column(customers: Customers):
     """Versions that the target lost are restored from the lake with the values of a dropped column."""
     customers.in_source("ALTER TABLE deals DROP COLUMN city")

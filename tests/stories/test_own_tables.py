@@ -22,7 +22,7 @@ from tidegate.state import own_tables
 if TYPE_CHECKING:
     from kit.mariadb import MariaDb
 
-pytestmark = [pytest.mark.postgres, pytest.mark.spark]
+pytestmark = [pytest.mark.postgres]
 
 EIGHT = [
     "cdc_events",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from tidegate.demo.embedded import EmbeddedPostgres
 
-pytestmark = [pytest.mark.postgres, pytest.mark.spark]
+pytestmark = [pytest.mark.postgres]
 
 KINDS = {
     "partition": {"kind": "partition", "partition_column": "day", "restatement_column": "load_id"},
@@ -175,14 +175,14 @@ def assert_nothing_else_changed(before: Rows, after: Rows, source: Rows) -> None
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.thorough) for seed in (1, 2))])
 @pytest.mark.parametrize("kind", KINDS)
 def test_random_drift_keeps_own_columns(
-    kind: str, seed: int, postgres: EmbeddedPostgres, spark: SparkSession, tmp_path: Path
+    kind: str, seed: int, postgres: EmbeddedPostgres, engine: SparkSession, tmp_path: Path
 ):
     """After any changes of columns and rows, each run copies the source's columns and keeps the target's own
     columns."""
     with database_on(postgres) as source, database_on(postgres) as target:
         drift = Drift(source, target, random.Random(f"{kind} {seed}"))
         drift.open()
-        project = Tidegate(source=source, target=target, lake=tmp_path, tables={"deals": KINDS[kind]}, spark=spark)
+        project = Tidegate(source=source, target=target, lake=tmp_path, tables={"deals": KINDS[kind]}, spark=engine)
         project.run()
         happened = []
         for _ in range(STEPS):

@@ -38,7 +38,7 @@ from tidegate.errors import RunFailed
 pytestmark = [pytest.mark.postgres, pytest.mark.mysql, pytest.mark.slow]
 
 SEED = int(os.environ.get("TIDEGATE_SEED", "20240118"))
-HISTORIES = int(os.environ.get("TIDEGATE_HISTORIES", "25" if ALL_ARE_ASKED_FOR else "3"))
+HISTORIES = int(os.environ.get("TIDEGATE_HISTORIES", "25" if ALL_ARE_ASKED_FOR else "1"))
 SEEDS = range(SEED, SEED + HISTORIES)
 PAIRS = EVERY_PAIR if ALL_ARE_ASKED_FOR else BOTH_WAYS
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from kit.mariadb import MariaDb
 
-pytestmark = [pytest.mark.postgres, pytest.mark.spark]
+pytestmark = [pytest.mark.postgres]
 
 
 @pytest.fixture(scope="module")
@@ -76,8 +76,8 @@ def read_only(mariadb: MariaDb) -> Iterator[str]:
 
 
 @pytest.fixture
-def story(standby: Standby, shop: str, database: str, spark: SparkSession, tmp_path: Path) -> Story:
-    return Story(as_reader(standby.url("shop")), database, tmp_path, spark, {"restatement_column": "load_id"})
+def story(standby: Standby, shop: str, database: str, engine: SparkSession, tmp_path: Path) -> Story:
+    return Story(as_reader(standby.url("shop")), database, tmp_path, engine, {"restatement_column": "load_id"})
 
 
 def as_reader(url: str) -> str:
@@ -128,9 +128,9 @@ def test_standby_conflict_fails_and_next_run_resumes(story: Story, shop: str, im
 
 
 @pytest.mark.mysql
-def test_read_only_mariadb_can_be_the_source(read_only: str, database: str, spark: SparkSession, tmp_path: Path):
+def test_read_only_mariadb_can_be_the_source(read_only: str, database: str, engine: SparkSession, tmp_path: Path):
     """A MariaDB with `read_only = ON` works as a source: first run, new day, restated day."""
-    story = Story(as_reader(read_only), database, tmp_path, spark, {"restatement_column": "load_id"})
+    story = Story(as_reader(read_only), database, tmp_path, engine, {"restatement_column": "load_id"})
     assert sides.ask(story.source, "SELECT @@read_only") == [(1,)]
     story.run()
     story.assert_in_step(*FIVE_DAYS)

@@ -14,7 +14,7 @@ import pytest
 from kit import sides
 from kit.crash import Interrupter
 from kit.mariadb import MariaDb
-from kit.pairs import pairs
+from kit.pairs import first_daily, pairs
 from kit.sides import ask
 from tidegate import Tidegate
 from tidegate.api import propose_file
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tidegate.demo.embedded import EmbeddedPostgres
     from tidegate.model.report import RunReport
 
-pytestmark = [pytest.mark.postgres, pytest.mark.mysql, pytest.mark.spark]
+pytestmark = [pytest.mark.postgres, pytest.mark.mysql]
 
 # The default names of cursor and flag, in lower case.
 CREATE = (
@@ -118,7 +118,7 @@ class Dimension:
 
 @pytest.fixture(scope="module")
 def dimensions(
-    postgres: EmbeddedPostgres, mariadb: MariaDb, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+    postgres: EmbeddedPostgres, mariadb: MariaDb, engine: SparkSession, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[[str, str], Dimension]]:
     with ExitStack() as databases:
         names = iter(range(1000))
@@ -130,7 +130,7 @@ def dimensions(
             return server.create_database(name)
 
         def make(source: str, target: str) -> Dimension:
-            dimension = Dimension(database(source), database(target), tmp_path_factory.mktemp("lake"), spark)
+            dimension = Dimension(database(source), database(target), tmp_path_factory.mktemp("lake"), engine)
             dimension.open(source)
             return dimension
 
@@ -193,6 +193,7 @@ def test_row_committed_after_inspect_is_read_next(dimension: Dimension, monkeypa
     dimension.assert_equal()
 
 
+@pytest.mark.thorough
 def test_late_version_is_seen_when_another_is_deleted(dimension: Dimension):
     """When one version is deleted and another commits late at the same cursor, the late version is read."""
     dimension.came(6, 82)
@@ -206,6 +207,7 @@ def test_late_version_is_seen_when_another_is_deleted(dimension: Dimension):
     assert [row[4] for row in dimension.versions_in(dimension.target) if row[0] == 2] == [False, False]
 
 
+@pytest.mark.thorough
 def test_deleted_newest_version_causes_no_endless_read(dimension: Dimension):
     """When the source deletes its newest version, the next run reads once and later plans do nothing."""
     dimension.came(3, 20)
@@ -226,6 +228,7 @@ def test_future_cursor_hides_no_rows(dimension: Dimension):
     dimension.assert_equal()
 
 
+@pytest.mark.thorough
 def test_number_can_be_the_cursor(dimensions: Callable[[str, str], Dimension]):
     """The cursor can be an identity column instead of a timestamp."""
     dimension = dimensions("postgresql", "mysql")
@@ -316,6 +319,7 @@ def test_lost_versions_and_files_are_restored(dimension: Dimension):
     dimension.assert_equal()
 
 
+@pytest.mark.thorough
 def test_lost_versions_are_restored_with_new_ones(dimension: Dimension):
     """When the target loses a version and the source has a new one, one run loads both."""
     dimension.came(3, 200)
@@ -344,6 +348,7 @@ def test_added_versions_are_reported_with_a_load(dimension: Dimension):
     assert warning.endswith("4 were there after the last load: somebody added 2")
 
 
+@pytest.mark.thorough
 def test_failed_target_count_stops_the_load(
     dimensions: Callable[[str, str], Dimension], monkeypatch: pytest.MonkeyPatch
 ):
@@ -361,6 +366,7 @@ def test_failed_target_count_stops_the_load(
     dimension.assert_equal()
 
 
+@pytest.mark.thorough
 def test_loss_between_count_and_load_is_restored(dimension: Dimension, monkeypatch: pytest.MonkeyPatch):
     """When the target loses a version after it was counted, the following run restores it."""
     dimension.came(3, 200)
@@ -392,7 +398,7 @@ def test_lost_ledger_is_rebuilt(dimensions: Callable[[str, str], Dimension]):
     dimension.assert_equal()
 
 
-@pytest.mark.parametrize("place", ["extract done", "task about to commit", "loaded"])
+@pytest.mark.parametrize("place", first_daily("extract done", "task about to commit", "loaded"))
 def test_interrupted_run_resumes(dimensions: Callable[[str, str], Dimension], place):
     """When a run is interrupted at a boundary, the next run completes it together with newer versions."""
     dimension = dimensions("postgresql", "postgresql")
@@ -412,6 +418,7 @@ def test_interrupted_run_resumes(dimensions: Callable[[str, str], Dimension], pl
     dimension.assert_equal()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("place", ["task about to commit", "loaded"])
 def test_interrupted_healing_resumes(dimensions: Callable[[str, str], Dimension], tmp_path, place):
     """When the restoring of two batches is interrupted, the remaining rows must not count as complete. The next run
@@ -463,7 +470,7 @@ def test_added_version_is_reported_and_removed(dimensions: Callable[[str, str], 
     dimension.assert_equal()
 
 
-@pytest.mark.parametrize("flags", ["source", "recompute"])
+@pytest.mark.parametrize("flags", first_daily("source", "recompute"))
 def test_repair_keeps_versions_purged_by_the_source(dimensions: Callable[[str, str], Dimension], flags: str):
     """When the source deletes old versions, the target keeps them through `repair` and `reload`, and `verify` reports a
     note."""
@@ -485,6 +492,7 @@ def test_repair_keeps_versions_purged_by_the_source(dimensions: Callable[[str, s
     assert dimension.tidegate().verify().outcome == "equal"
 
 
+@pytest.mark.thorough
 def test_withdrawn_version_is_found_and_removed(dimensions: Callable[[str, str], Dimension]):
     """When the source deletes its current version and reopens the one before, `verify` finds it and `repair` removes
     it."""
@@ -497,6 +505,7 @@ def test_withdrawn_version_is_found_and_removed(dimensions: Callable[[str, str],
     dimension.assert_equal()
 
 
+@pytest.mark.thorough
 def test_text_can_be_the_flag(dimension: Dimension):
     """With `current_value: Y` and `superseded_value: N`, a text column is the flag. Other values are refused."""
     dimension.in_source("ALTER TABLE customers ADD active varchar(1)")
@@ -559,6 +568,7 @@ def test_deleted_keys_are_closed_and_reopen(dimension: Dimension, flags):
     assert dimension.tidegate().verify().outcome == "equal"
 
 
+@pytest.mark.thorough
 def test_deleted_key_stays_closed_after_losses(dimensions: Callable[[str, str], Dimension]):
     """After a key was closed, losing ledger entries, target rows or key files does not reopen it."""
     dimension = dimensions("postgresql", "mysql")
@@ -587,6 +597,7 @@ def test_deleted_key_stays_closed_after_losses(dimensions: Callable[[str, str], 
     assert dimension.tidegate().verify().outcome == "equal"
 
 
+@pytest.mark.thorough
 def test_closed_version_gets_an_end(dimensions: Callable[[str, str], Dimension]):
     """With `end_column`, a deleted key's version ends at the time of the run. A future-dated version ends where it
     starts."""
@@ -604,6 +615,7 @@ def test_closed_version_gets_an_end(dimensions: Callable[[str, str], Dimension])
     assert dimension.tidegate().verify().outcome == "equal"
 
 
+@pytest.mark.thorough
 def test_closing_requires_a_flag_or_an_end(dimensions: Callable[[str, str], Dimension]):
     """`deletes: close` is refused when the table has neither a flag column nor an end column."""
     dimension = dimensions("postgresql", "postgresql")
@@ -641,6 +653,7 @@ def test_one_of_equal_cursors_is_current(dimension: Dimension):
     assert dimension.tidegate().verify().outcome == "equal"
 
 
+@pytest.mark.thorough
 def test_business_keys_come_from_the_primary_key(dimensions: Callable[[str, str], Dimension]):
     """Without `business_keys` the primary key decides. A table without one, or a null key value, is refused."""
     dimension = dimensions("postgresql", "postgresql")
@@ -676,7 +689,7 @@ def with_products(dimensions: Callable[[str, str], Dimension], key: str = "") ->
     return dimension
 
 
-@pytest.mark.parametrize("batch_size", [None, 1])
+@pytest.mark.parametrize("batch_size", first_daily(None, 1))
 def test_too_narrow_business_key_is_refused(dimensions: Callable[[str, str], Dimension], batch_size):
     """When several current rows share a business key, the run is refused and proposes a wider key."""
     dimension = with_products(dimensions, ", PRIMARY KEY (code, version, lastmodified)")
@@ -695,6 +708,7 @@ def test_too_narrow_business_key_is_refused(dimensions: Callable[[str, str], Dim
     assert dimension.tidegate().verify().outcome == "equal"
 
 
+@pytest.mark.thorough
 def test_recompute_resolves_several_current_rows(dimensions: Callable[[str, str], Dimension]):
     """With `flags: recompute`, several current rows of one key are loaded and only the newest is current."""
     dimension = with_products(dimensions)
@@ -707,6 +721,7 @@ def test_recompute_resolves_several_current_rows(dimensions: Callable[[str, str]
     assert versions == [("A", 3), ("B", 2), ("C", 1)]
 
 
+@pytest.mark.thorough
 def test_flags_cleared_late_are_read_again(dimensions: Callable[[str, str], Dimension]):
     """When a new version commits before the old one is closed, the run fails. After the source closed it, the next run
     loads."""
@@ -720,6 +735,7 @@ def test_flags_cleared_late_are_read_again(dimensions: Callable[[str, str], Dime
     dimension.assert_equal()
 
 
+@pytest.mark.thorough
 def test_file_from_before_a_narrower_key_is_refused(dimensions: Callable[[str, str], Dimension]):
     """When `business_keys` becomes narrower, an old file with several current rows per key is not loaded."""
     dimension = with_products(dimensions)
@@ -732,6 +748,7 @@ def test_file_from_before_a_narrower_key_is_refused(dimensions: Callable[[str, s
     assert ask(dimension.target, "SELECT count(*) FROM customers") == [(0,)]
 
 
+@pytest.mark.thorough
 def test_init_proposes_a_key_with_one_current_row(dimensions: Callable[[str, str], Dimension]):
     """`init` proposes business keys under which each key has one current row."""
     dimension = with_products(dimensions, ", PRIMARY KEY (code, version, lastmodified)")
@@ -808,6 +825,7 @@ def test_tombstone_is_never_current(dimension: Dimension):
     assert dimension.tidegate().verify().outcome == "equal"
 
 
+@pytest.mark.thorough
 def test_numeric_tombstone_with_a_text_flag(dimension: Dimension):
     """A tombstone column can be a number while the flag is a text. A timestamp cannot be a tombstone."""
     dimension.in_source("ALTER TABLE customers ADD active varchar(1)")
@@ -839,6 +857,7 @@ def test_duplicate_rows_become_one_version(dimension: Dimension):
     assert found.findings[0].what.startswith("1 version missing in the target (3, EU")
 
 
+@pytest.mark.thorough
 def test_older_current_version_is_reported(dimension: Dimension):
     """When an older version is current in the source, the target closes it and `verify` warns."""
     dimension.came(2, 30, "newer", latest=False)
@@ -849,6 +868,7 @@ def test_older_current_version_is_reported(dimension: Dimension):
     assert "1 version current in the source although newer ones exist (2, EU" in report.findings[0].what
 
 
+@pytest.mark.thorough
 def test_emptied_source_closes_every_key(dimension: Dimension):
     """With `deletes: close`, an emptied source closes all keys, and a returning key is reopened."""
     dimension.settings["deletes"] = "close"
@@ -864,6 +884,7 @@ def test_emptied_source_closes_every_key(dimension: Dimension):
     assert [row[2] for row in dimension.versions_in(dimension.target) if row[4]] == ["back"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("type_", ["timestamptz", "date", "numeric(20,6)"])
 def test_cursors_of_other_types(dimensions: Callable[[str, str], Dimension], type_):
     """The cursor can be a timestamp with time zone, a date or a decimal number."""
@@ -877,6 +898,7 @@ def test_cursors_of_other_types(dimensions: Callable[[str, str], Dimension], typ
     dimension.assert_equal()
 
 
+@pytest.mark.thorough
 def test_large_batch_loads_in_several_transactions(dimension: Dimension):
     """With `batch_size`, a large batch is loaded in several transactions with the same result."""
     dimension.settings["batch_size"] = 2

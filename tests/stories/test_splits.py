@@ -98,6 +98,7 @@ def test_value_that_fits_no_type_is_read_alike_by_all_tasks(large: Story):
     assert_equal(large)
 
 
+@pytest.mark.thorough
 def test_window_changes_its_form_with_its_size(large: Story):
     """A restated day that became small is a file again; when it grows, it is a folder."""
     large.run()
@@ -130,6 +131,7 @@ def test_lost_target_is_loaded_from_the_parts(large: Story):
     assert_equal(large)
 
 
+@pytest.mark.thorough
 def test_rows_that_come_and_go_meanwhile_are_not_read(large: Story):
     """All tasks read the snapshot from before: what somebody changes after it waits for the next run."""
     before = large.rows_in_source()
@@ -167,6 +169,7 @@ def test_killed_run_resumes(large: Story, tmp_path: Path, place: str, nth: int):
     assert_equal(large)
 
 
+@pytest.mark.thorough
 def test_never_more_connections_than_allowed(large: Story, monkeypatch: pytest.MonkeyPatch):
     """However many parts there are, `max_connections` tasks read at a time."""
     large.project["max_connections"] = 1
@@ -268,6 +271,7 @@ def test_mysql_table_at_rest_is_divided(from_mysql: Story):
     assert from_mysql.run().outcome == "nothing to do"
 
 
+@pytest.mark.thorough
 @pytest.mark.mysql
 def test_change_between_tasks_is_noticed(from_mysql: Story, monkeypatch: pytest.MonkeyPatch):
     """Each task has a snapshot of its own. After any commit meanwhile, one task reads the window again."""

@@ -15,7 +15,7 @@ import pytest
 
 from kit import sides
 from kit.mariadb import MariaDb
-from kit.pairs import pairs
+from kit.pairs import first_daily, pairs
 from kit.sides import ask
 from tidegate import Tidegate
 from tidegate.errors import RunFailed
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tidegate.demo.embedded import EmbeddedPostgres
     from tidegate.model.report import RunReport
 
-pytestmark = [pytest.mark.postgres, pytest.mark.mysql, pytest.mark.spark]
+pytestmark = [pytest.mark.postgres, pytest.mark.mysql]
 
 CREATE = "CREATE TABLE currencies (code varchar(3) NOT NULL, name varchar(40), rate decimal(20,10), PRIMARY KEY (code))"
 ROWS = [("CHF", "Franken", "0.9431000000"), ("EUR", "Euro", "1.0000000000"), ("XXX", None, None), ("usd", "", "0.1")]
@@ -86,7 +86,7 @@ class Reference:
 
 @pytest.fixture(scope="module")
 def references(
-    postgres: EmbeddedPostgres, mariadb: MariaDb, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+    postgres: EmbeddedPostgres, mariadb: MariaDb, engine: SparkSession, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[[str, str], Reference]]:
     with ExitStack() as databases:
         names = iter(range(1000))
@@ -98,7 +98,7 @@ def references(
             return server.create_database(name)
 
         def make(source: str, target: str) -> Reference:
-            reference = Reference(database(source), database(target), tmp_path_factory.mktemp("lake"), spark)
+            reference = Reference(database(source), database(target), tmp_path_factory.mktemp("lake"), engine)
             reference.open()
             return reference
 
@@ -170,6 +170,7 @@ def test_changed_row_is_reported_and_repaired(reference: Reference):
     reference.assert_equal()
 
 
+@pytest.mark.thorough
 def test_target_change_is_reported_with_a_load(reference: Reference):
     """When source and target changed both, the load restores the row and its message says that somebody changed the
     target."""
@@ -231,6 +232,7 @@ def test_lost_ledger_is_rebuilt(references: Callable[[str, str], Reference]):
     reference.assert_equal()
 
 
+@pytest.mark.thorough
 def test_file_extracted_before_a_crash_is_loaded(references: Callable[[str, str], Reference]):
     """When a run stops between extract and load, the next run loads the file. A file with the source's hash is not yet
     loaded."""
@@ -311,7 +313,7 @@ def test_referenced_rows_are_updated_in_place(reference: Reference):
     assert len(reference.rows_in(reference.target)) == 3
 
 
-@pytest.mark.parametrize("kind", ["postgresql", "mysql"])
+@pytest.mark.parametrize("kind", first_daily("postgresql", "mysql"))
 def test_unique_values_can_be_swapped(references: Callable[[str, str], Reference], kind):
     """When two rows exchange the values of another unique key, the load applies both updates."""
     reference = references("postgresql", kind)
@@ -323,6 +325,7 @@ def test_unique_values_can_be_swapped(references: Callable[[str, str], Reference
     reference.assert_equal()
 
 
+@pytest.mark.thorough
 def test_keys_equal_in_the_target_collation_fail(references: Callable[[str, str], Reference]):
     """When the target's collation treats a new key as equal to an old one, the load fails and names the collation."""
     reference = references("postgresql", "mysql")
@@ -354,7 +357,7 @@ def test_duplicate_or_null_keys_are_refused(references: Callable[[str, str], Ref
     assert ask(reference.target, "SELECT count(*) FROM currencies") == [(0,)]
 
 
-@pytest.mark.parametrize("deletes", [True, False])
+@pytest.mark.parametrize("deletes", first_daily(True, False))
 def test_trigger_that_changes_rows_fails_the_load(references: Callable[[str, str], Reference], deletes):
     """When a trigger of the target changes loaded rows, the load is rolled back and reports the differing rows."""
     reference = references("postgresql", "postgresql")
@@ -373,6 +376,7 @@ def test_trigger_that_changes_rows_fails_the_load(references: Callable[[str, str
     assert reference.rows_in(reference.target) == before
 
 
+@pytest.mark.thorough
 def test_readers_see_the_old_or_the_new_table(reference: Reference):
     """While a table is replaced, concurrent readers see all old rows or all new rows, never a mix."""
     reference.settings["merge_strategy"] = "replace"
@@ -405,6 +409,7 @@ def test_readers_see_the_old_or_the_new_table(reference: Reference):
     assert seen == {(1000, "old", "old"), (1000, "new", "new")}
 
 
+@pytest.mark.thorough
 def test_wide_table_fits_the_mysql_row_size(references: Callable[[str, str], Reference]):
     """A table with 100 short text columns is created in MySQL within its limit on row size."""
     reference = references("postgresql", "mysql")
@@ -419,7 +424,7 @@ def test_wide_table_fits_the_mysql_row_size(references: Callable[[str, str], Ref
 # Change detection
 
 
-@pytest.mark.parametrize("kind", ["postgresql", "mysql"])
+@pytest.mark.parametrize("kind", first_daily("postgresql", "mysql"))
 def test_server_checksum_detects_changes(references: Callable[[str, str], Reference], kind):
     """With `change_detection_method: checksum`, a change in the source is extracted and an unchanged source is not."""
     reference = references(kind, "postgresql")
@@ -438,6 +443,7 @@ def test_server_checksum_detects_changes(references: Callable[[str, str], Refere
     assert (reference.rows_in(reference.target), reference.steps()) == ([], [])
 
 
+@pytest.mark.thorough
 def test_generated_target_column_cannot_be_hashed(references: Callable[[str, str], Reference]):
     """When a column of `hash_columns` is generated by the target, the plan fails with its name."""
     reference = references("postgresql", "postgresql")
@@ -449,6 +455,7 @@ def test_generated_target_column_cannot_be_hashed(references: Callable[[str, str
     assert "rate cannot tell a change: the target computes it" in str(dict(plan.failures)["currencies"])
 
 
+@pytest.mark.thorough
 def test_only_hash_columns_detect_a_change(references: Callable[[str, str], Reference]):
     """With `hash_columns`, only changes of these columns cause an extract."""
     reference = references("postgresql", "postgresql")

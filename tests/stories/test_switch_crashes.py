@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kit import processes, sides
+from kit.pairs import first_daily
 from kit.processes import wait_until
 from kit.project import FIVE_DAYS, FRIDAY, SATURDAY, Stories, Story, child, database_on
 from kit.sides import ask, sessions_of
@@ -38,14 +39,14 @@ CASES = [
 
 @pytest.fixture(scope="module")
 def stories(
-    postgres: EmbeddedPostgres, mariadb: MariaDb, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+    postgres: EmbeddedPostgres, mariadb: MariaDb, engine: SparkSession, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Stories]:
     servers: dict[str, EmbeddedPostgres | MariaDb] = {"mysql": mariadb, "postgresql": postgres}
     with ExitStack() as opened:
-        yield Stories(lambda kind: database_on(servers[kind]), spark, tmp_path_factory, opened)
+        yield Stories(lambda kind: database_on(servers[kind]), engine, tmp_path_factory, opened)
 
 
-@pytest.fixture(params=["postgresql", "mysql"])
+@pytest.fixture(params=first_daily("postgresql", "mysql"))
 def story(stories: Stories, request: pytest.FixtureRequest) -> Story:
     """Five days are in their partitions; one of them was restated, and a new one waits."""
     story = stories("postgresql", request.param)

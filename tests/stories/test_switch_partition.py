@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kit import sides
+from kit.pairs import first_daily
 from kit.project import FIVE_DAYS, FRIDAY, SATURDAY, THURSDAY, Stories, Story, database_on
 from kit.sides import ask
 from tidegate.errors import MissingObject
@@ -61,7 +62,7 @@ def stories(
         yield Stories(lambda kind: database_on(servers[kind]), spark, tmp_path_factory, opened)
 
 
-@pytest.fixture(params=["postgresql", "mysql"])
+@pytest.fixture(params=first_daily("postgresql", "mysql"))
 def story(stories: Stories, request: pytest.FixtureRequest) -> Story:
     story = stories("postgresql", request.param)
     story.settings |= {"switch": "auto", "restatement_column": "load_id"}
@@ -88,6 +89,7 @@ def how(report: object) -> dict[str, str]:
     return {step.value: step.why for step in report.steps if step.step == "load"}  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize("story", ["postgresql", "mysql"], indirect=True)
 def test_days_are_switched_in(story: Story):
     """The first run switches five days into empty partitions. A restated day takes the place of the old one."""
     partitioned(story.target, *daily(*FIVE_DAYS))
@@ -123,6 +125,7 @@ def test_new_days_get_partitions(story: Story):
     ]
 
 
+@pytest.mark.thorough
 def test_empty_rest_is_split(story: Story):
     """A partition that takes all other days is split for a new day while it is empty."""
     partitioned(story.target, *daily(*FIVE_DAYS[:3]), rest=True)
@@ -133,6 +136,7 @@ def test_empty_rest_is_split(story: Story):
     story.assert_in_step(*FIVE_DAYS)
 
 
+@pytest.mark.thorough
 def test_rest_with_rows_is_not_split(story: Story):
     """A partition of all other days that has rows is left as it is: its days are replaced directly."""
     partitioned(story.target, *daily(*FIVE_DAYS[:4]), rest=True)
@@ -145,7 +149,7 @@ def test_rest_with_rows_is_not_split(story: Story):
     assert story.counts_in_target()[20300101] == 10
 
 
-@pytest.mark.parametrize("setting", ["auto", "always_stage"])
+@pytest.mark.parametrize("setting", first_daily("auto", "always_stage"))
 def test_months_keep_their_other_days(story: Story, setting: str):
     """Days that share a partition are switched together at first. Later a restated day leaves the others alone."""
     story.settings["switch"] = setting
@@ -233,6 +237,7 @@ def test_restore_brings_a_day_back(story: Story):
     assert story.tidegate().verify().outcome == "equal"
 
 
+@pytest.mark.thorough
 def test_archives_go_when_they_are_old(story: Story):
     """Archives leave with their retention; without an archive there is nothing to restore."""
     story.settings["archive_retention_days"] = 7

@@ -133,6 +133,7 @@ def test_every_kind_is_kept_in_sync_through_a_bucket(shops: Shops, name: str, so
     assert not [path for path in shop.objects() if "/runs/" in path]
 
 
+@pytest.mark.thorough
 @pytest.mark.spark
 @pytest.mark.parametrize("name", ["iceberg", pytest.param("delta", marks=pytest.mark.thorough)])
 def test_spark_tasks_write_a_bucket_and_read_it(

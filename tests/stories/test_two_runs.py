@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tidegate.demo.embedded import EmbeddedPostgres
     from tidegate.model.report import RunReport
 
-pytestmark = [pytest.mark.postgres, pytest.mark.spark]
+pytestmark = [pytest.mark.postgres]
 
 
 def steps(report: RunReport, outcome: str = "done") -> list[str]:
@@ -76,6 +76,7 @@ def test_locked_table_does_not_stop_the_others(story: Story):
     assert_same_rows(story.rows_in_target(), story.rows_in_source())
 
 
+@pytest.mark.thorough
 def test_concurrent_first_runs_create_one_ledger(story: Story):
     """When two first runs of different tables start at once, both create the ledger safely."""
     story.in_source("CREATE TABLE fees (cob integer, fee numeric); INSERT INTO fees VALUES (20240105, 1.5)")
@@ -121,6 +122,7 @@ def test_two_targets_can_fill_one_lake_at_once(story: Story, other: Story):
     other.assert_in_step(*FIVE_DAYS)
 
 
+@pytest.mark.thorough
 def test_restatement_between_two_runs_reaches_both(story: Story, other: Story):
     """When a day is restated between the runs of two targets, both end with its newest rows."""
 
@@ -134,6 +136,7 @@ def test_restatement_between_two_runs_reaches_both(story: Story, other: Story):
     other.assert_in_step(*FIVE_DAYS)
 
 
+@pytest.mark.thorough
 def test_older_snapshot_never_replaces_newer_files(story: Story, other: Story):
     """The first run's tasks start after the other run but read an older snapshot. They do not overwrite its newer
     file."""
@@ -179,6 +182,7 @@ def test_overtaken_run_loads_nothing(story: Story):
     story.assert_in_step(*FIVE_DAYS, SATURDAY)
 
 
+@pytest.mark.thorough
 def test_newer_run_wins_over_late_tasks(story: Story):
     """The old run loads Friday's former rows after the new run planned to load its current rows. The new rows win."""
     story.settings |= {"initial_load_count": 1, "restatement_column": "load_id"}
