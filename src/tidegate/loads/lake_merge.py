@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from tidegate.interfaces.change import Change, ChangeColumns, LoadNeeds
+from tidegate.interfaces.change import AnyChange, ChangeColumns, LoadNeeds
 from tidegate.interfaces.lake import KeptTable, LakeTable
 from tidegate.interfaces.load import (
     AnySettings,
@@ -78,7 +78,7 @@ class LakeMerge(Load):
     place: LakeTable
 
     @classmethod
-    def settings_for(cls, change: type[Change]) -> type[AnySettings]:
+    def settings_for(cls, change: type[AnyChange]) -> type[AnySettings]:
         return LakeMergeFeedSettings if change.reads_feed else LakeMergeSettings
 
     @classmethod

@@ -37,7 +37,7 @@ class LakeReads:
         return {window: self.pipeline.lake.location(entry.id) for window, entry in sorted(entries.items())}
 
     def history(self, key: str, *, of_target: bool = False) -> list[LakeVersion]:
-        """Return the versions of a table, oldest first; `of_target` those of the table that is its target in the lake."""
+        """Return the versions of a table, oldest first; `of_target` those of its target in the lake."""
         table = self.table(key)
         kept = table.found.kept if of_target else None
         return self.pipeline.lake.history(kept or table.lake_table)
