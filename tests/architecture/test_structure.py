@@ -41,7 +41,7 @@ MAY_IMPORT = {
     "changes": {"errors", "model", "settings", "interfaces", "sql", "hashing", "buckets", "tables"},
     "lakes": {"errors", "model", "interfaces", "storage"},
     "loads": {"errors", "model", "settings", "interfaces", "sql", "hashing", "buckets", "history", "tables"},
-    "checks": {"errors", "model", "interfaces", "hashing", "buckets", "history", "tables"},
+    "checks": {"errors", "model", "sql", "interfaces", "hashing", "buckets", "history", "tables"},
     "state": {"errors", "model", "interfaces", "sql"},
     "consistency": {"errors", "model"},
     "frames": {

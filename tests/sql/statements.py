@@ -85,6 +85,8 @@ def mapped_table(session: Session) -> None:
     renamed = database.render(sql("{name}", name=Name.of(NOTE.name)))
     mapped = MappedTable(ODD.schema, ODD.name, ((renamed, "note"),), condition)
     session.query(contents.count_rows(mapped))
+    session.query(contents.count_doubled(ODD, own(session, LOAD_ID)))
+    session.query(contents.count_doubled(mapped, own(session, LOAD_ID), sql("{note} IS NULL", note=Name.of("note"))))
     session.query(contents.count_rows(mapped, sql("{note} IS NULL", note=Name.of("note"))))
     session.query(contents.count_all_and(ODD, condition))
     for family in ("date", "clock", "time", "decimal", "enum"):

@@ -455,3 +455,20 @@ def test_text_is_no_cursor(plain_orders: Orders):
     plain_orders.settings["timestamp_column"] = "item"
     [(_, problem)] = plain_orders.tidegate().plan().failures
     assert "cannot be a cursor of `changes: hybrid`" in problem and "a date or timestamp type" in problem
+
+
+def test_duplicates_are_a_check(plain_orders: Orders):
+    """Two rows of a key in the source are a warning, in the target an error."""
+    without_key(plain_orders)
+    plain_orders.settings = {**BY_TIME, "keys": ["id"], "check": "duplicates"}
+    for number, item in ((1, "first"), (1, "second"), (2, "only")):
+        insert(plain_orders, number, EARLY, item)
+    plain_orders.run()
+    report = plain_orders.tidegate().verify()
+    [finding] = report.findings
+    assert (report.outcome, finding.severity) == ("equal", "warning")
+    assert finding.what == "1 key (id) with several rows in the source: 2 rows"
+    plain_orders.in_target("INSERT INTO orders VALUES (2, 'mine', 1, NULL, NULL)")
+    report = plain_orders.tidegate().verify()
+    assert (report.outcome, report.exit_code) == ("differences", 3)
+    assert report.findings[1].what == "1 key (id) with several rows in the target: 2 rows"

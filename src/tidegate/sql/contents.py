@@ -15,6 +15,18 @@ def count_rows(table: TableName, rows: Sql | None = None) -> Sql:
     return query if rows is None else sql("{query} WHERE {rows}", query=query, rows=rows)
 
 
+def count_doubled(table: TableName, keys: Sequence[Column], rows: Sql | None = None) -> Sql:
+    """Return a query for the number of keys that have several rows, and of these rows."""
+    return sql(
+        "SELECT {count}, COALESCE(SUM(copies), 0) FROM (SELECT {count} AS copies FROM {table}{where} GROUP BY {keys}"
+        " HAVING {count} > 1) AS doubled",
+        count=Count(),
+        table=Name.of(table),
+        where=raw("") if rows is None else sql(" WHERE {rows}", rows=rows),
+        keys=names(column.name for column in keys),
+    )
+
+
 def count_and_greatest(table: TableName, column: Column) -> Sql:
     """Return a query for the number of rows, and the greatest value of a column, as text."""
     greatest = sql("MAX({column})", column=Name.of(column.name))

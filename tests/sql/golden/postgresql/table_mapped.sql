@@ -1,6 +1,10 @@
 SELECT count(*) FROM (SELECT "it's a ""note""" AS "note" FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE (
 region = 'EU' -- {others}
 )) AS tidegate_source;
+SELECT count(*), COALESCE(SUM(copies), 0) FROM (SELECT count(*) AS copies FROM "sales"."odd ""orders"" `of` [x] {y} 100%" GROUP BY "load_id" HAVING count(*) > 1) AS doubled;
+SELECT count(*), COALESCE(SUM(copies), 0) FROM (SELECT count(*) AS copies FROM (SELECT "it's a ""note""" AS "note" FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE (
+region = 'EU' -- {others}
+)) AS tidegate_source WHERE "note" IS NULL GROUP BY "load_id" HAVING count(*) > 1) AS doubled;
 SELECT count(*) FROM (SELECT "it's a ""note""" AS "note" FROM "sales"."odd ""orders"" `of` [x] {y} 100%" WHERE (
 region = 'EU' -- {others}
 )) AS tidegate_source WHERE "note" IS NULL;

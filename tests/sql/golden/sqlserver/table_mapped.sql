@@ -1,6 +1,10 @@
 SELECT COUNT_BIG(*) FROM (SELECT [it's a "note"] AS [note] FROM [sales]."odd ""orders"" `of` [x] {y} 100%" WHERE (
 region = 'EU' -- {others}
 )) AS tidegate_source;
+SELECT COUNT_BIG(*), COALESCE(SUM(copies), 0) FROM (SELECT COUNT_BIG(*) AS copies FROM [sales]."odd ""orders"" `of` [x] {y} 100%" GROUP BY [load_id] HAVING COUNT_BIG(*) > 1) AS doubled;
+SELECT COUNT_BIG(*), COALESCE(SUM(copies), 0) FROM (SELECT COUNT_BIG(*) AS copies FROM (SELECT [it's a "note"] AS [note] FROM [sales]."odd ""orders"" `of` [x] {y} 100%" WHERE (
+region = 'EU' -- {others}
+)) AS tidegate_source WHERE [note] IS NULL GROUP BY [load_id] HAVING COUNT_BIG(*) > 1) AS doubled;
 SELECT COUNT_BIG(*) FROM (SELECT [it's a "note"] AS [note] FROM [sales]."odd ""orders"" `of` [x] {y} 100%" WHERE (
 region = 'EU' -- {others}
 )) AS tidegate_source WHERE [note] IS NULL;
