@@ -118,6 +118,28 @@ def test_it_is_waited_for_so_long_and_no_longer(
     assert sum(waits) == seconds
 
 
+@pytest.mark.parametrize(
+    ("options", "state", "level"),
+    [
+        ("?hold_locks=yes", 0, "SERIALIZABLE"),
+        ("?hold_locks=yes", 1, "SNAPSHOT"),  # which needs no locks
+        ("?hold_locks=no", 0, ""),
+        ("", 0, ""),
+    ],
+)
+def test_rows_can_be_read_under_locks(options: str, state: int, level: str, monkeypatch: pytest.MonkeyPatch):
+    """Where the database allows no snapshots, and only on request: writers wait for it."""
+    recorder = SqlServerRecorder(answers={"d.snapshot_isolation_state": [(state, 0, 2, 3)]})
+    recorder.install(monkeypatch)
+    server = SqlServer(parse_connection(f"sqlserver://loader:x@nowhere/prod{options}"))
+    with server.connect("extract") as session:
+        recorder.sent.clear()
+        session.export_snapshot()
+    levels = [text for text in recorder.sent if text.startswith("SET TRANSACTION")]
+    assert levels == ([f"SET TRANSACTION ISOLATION LEVEL {level}"] if level else [])
+    assert recorder.sent[-1] == "BEGIN TRANSACTION"
+
+
 # What became of it
 
 

@@ -11,6 +11,7 @@
     application_intent          ReadOnly or ReadWrite
     login_timeout               whole seconds, 1 or more; likewise query_timeout
     lock_timeout                milliseconds; 0 does not wait
+    hold_locks                  yes: without snapshots in the database, rows are read under locks that writers wait for
     packet_size                 bytes
     connect_retry_count         0 or more; connect_retry_interval is in seconds
     server_spn, keytab          what Kerberos needs
@@ -49,7 +50,7 @@ _OPTIONS = (
     *("instance", "encrypt", "trust_server_certificate", "hostname_in_certificate", "server_certificate"),
     *("authentication", "application_intent", "multi_subnet_failover", "login_timeout", "query_timeout"),
     *("lock_timeout", "packet_size", "server_spn", "connect_retry_count", "connect_retry_interval"),
-    "keytab",
+    *("keytab", "hold_locks"),
 )
 # In lower case, without blanks and underscores: `User ID`, `Trusted_Connection`, `trustServerCertificate`.
 _NAMES = {name.replace("_", ""): name for name in _OPTIONS} | {
@@ -75,6 +76,7 @@ _WORDS: dict[str, dict[str, str]] = {
     },
     "trust_server_certificate": _TRUTHS,
     "multi_subnet_failover": _TRUTHS,
+    "hold_locks": _TRUTHS,
     "integrated": _TRUTHS | {"sspi": "yes"},
     "application_intent": {"readonly": "ReadOnly", "readwrite": "ReadWrite"},
     "authentication": {

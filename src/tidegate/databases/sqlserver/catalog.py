@@ -189,7 +189,8 @@ _ROW_VERSIONS_OF_A_REPLICA = (
 )
 _WITHOUT_SNAPSHOTS = (
     "this database allows no snapshots: a checksum of the rows is compared before and after they are read, and a window"
-    " that changed meanwhile is refused; ALTER DATABASE ... SET ALLOW_SNAPSHOT_ISOLATION ON protects it better"
+    " that changed meanwhile is refused; ALTER DATABASE ... SET ALLOW_SNAPSHOT_ISOLATION ON protects it better, and"
+    " hold_locks=yes in the URL of the source lets writers wait while rows are read"
 )
 _SOURCE_WARNINGS = {
     "is_filtered": "rows that a security policy hides from this login are neither copied nor missed: {}",

@@ -478,6 +478,8 @@ class SqlServerSession(Session):
     def export_snapshot(self) -> str:
         if self.server_features.snapshot_of_transaction:
             self._run("SET TRANSACTION ISOLATION LEVEL SNAPSHOT")
+        elif dict(self._connection.options).get("hold_locks") == "yes":
+            self._run("SET TRANSACTION ISOLATION LEVEL SERIALIZABLE")  # HOLDLOCK on all that the transaction reads
         self._run("BEGIN TRANSACTION")
         return ""
 
