@@ -96,6 +96,13 @@ def test_domains_and_what_they_are_made_of_are_created(copies: Copies, create: b
     found.assert_equal("SELECT id, mail FROM shop")
 
 
+def test_an_index_of_another_name_is_not_created_again(copies: Copies):
+    """Also one over an expression, which has no list of columns to compare."""
+    found = office(copies, "postgresql")
+    found.in_target("ALTER INDEX lower_name RENAME TO mine;\nALTER INDEX by_name RENAME TO mine_too")
+    assert found.tidegate(TABLES, defaults={"create": True}).run().outcome == "nothing to do"
+
+
 def test_what_cannot_be_created_is_said(copies: Copies):
     found = copies("postgresql", "postgresql")
     found.in_source(OFFICE)

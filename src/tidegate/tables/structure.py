@@ -108,7 +108,7 @@ class _Missing:
     def _index(self, index: Index) -> Iterator[Sql | str]:
         name = self._own_name(index.name)
         columns = tuple(self._names.get(column, "") for column in index.columns)
-        if any(each.name == name or (columns and each.columns == columns) for each in self._there.indexes):
+        if any(each.name == name or self._is_alike(each, index, columns) for each in self._there.indexes):
             return
         exists = self.table.target is not None
         if columns == (self.table.index_on,) and not index.is_unique and not exists:
@@ -129,6 +129,13 @@ class _Missing:
         else:
             reason = "a column of it is not copied" if index.columns else "the target has no index of its kind"
             yield f"index {index.name} is not created: {reason}"
+
+    def _is_alike(self, existing: Index, index: Index, columns: tuple[str, ...]) -> bool:
+        """Return whether the target has the index under another name."""
+        if columns:
+            return existing.columns == columns
+        same = (existing.definition, existing.is_unique) == (index.definition, index.is_unique)
+        return same and bool(index.definition) and self._is_same_kind and self._are_names_the_same()
 
     def _are_names_the_same(self) -> bool:
         """Return whether an expression over columns means the same in the target."""

@@ -69,6 +69,7 @@ SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
 SET LOCK_TIMEOUT {lock_timeout};
 SET CONTEXT_INFO 0x{purpose}
 """
+_ISOLATION = "SET TRANSACTION ISOLATION LEVEL {level}"
 _MILLISECONDS_TO_WAIT = 300_000
 _ROUNDS_TO_WAIT, _TIMED_OUT = 48, -1
 """With the milliseconds above, four hours."""
@@ -477,9 +478,9 @@ class SqlServerSession(Session):
 
     def export_snapshot(self) -> str:
         if self.server_features.snapshot_of_transaction:
-            self._run("SET TRANSACTION ISOLATION LEVEL SNAPSHOT")
+            self._run(_ISOLATION.format(level="SNAPSHOT"))
         elif dict(self._connection.options).get("hold_locks") == "yes":
-            self._run("SET TRANSACTION ISOLATION LEVEL SERIALIZABLE")  # HOLDLOCK on all that the transaction reads
+            self._run(_ISOLATION.format(level="SERIALIZABLE"))  # HOLDLOCK on all that the transaction reads
         self._run("BEGIN TRANSACTION")
         return ""
 
