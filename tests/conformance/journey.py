@@ -50,6 +50,7 @@ ROADS_OF_SQLSERVER = (
     Road("postgresql", "sqlserver"),
     Road("mysql", "sqlserver"),
 )
+ROADS_TO_REDSHIFT = (Road("mysql", "redshift"), Road("postgresql", "redshift"))
 
 
 @dataclass(frozen=True)

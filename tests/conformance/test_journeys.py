@@ -14,9 +14,9 @@ from typing import NoReturn
 import pytest
 
 from conformance.conftest import Roads
-from conformance.journey import FROM, ROADS, ROADS_OF_SQLSERVER, Journey, Outcome, Road
+from conformance.journey import FROM, ROADS, ROADS_OF_SQLSERVER, ROADS_TO_REDSHIFT, Journey, Outcome, Road
 from conformance.servers.mariadb import EMBEDDED
-from conformance.types_page import OF_SQLSERVER, from_sqlserver_sections, row, rows_to_sqlserver, section
+from conformance.types_page import OF_REDSHIFT, OF_SQLSERVER, from_sqlserver_sections, row, rows_declared, section
 
 pytestmark = pytest.mark.postgres
 
@@ -121,6 +121,7 @@ def page_of(roads: Roads) -> str:
     parts += [section(road, (_row(outcome, road) for outcome in _by_type(roads, road))) for road in ROADS]
     parts += [OF_SQLSERVER, from_sqlserver_sections()]
     parts += [section(road, _declared(roads, road)) for road in ROADS_OF_SQLSERVER if road.source != "sqlserver"]
+    parts += [OF_REDSHIFT, *(section(road, _declared(roads, road)) for road in ROADS_TO_REDSHIFT)]
     return "\n".join(parts)
 
 
@@ -151,7 +152,9 @@ def _declared(roads: Roads, road: Road) -> list[str]:
     """One row for each type, also where two families have values of it."""
     source, rows = roads.side(road.source, "source"), {}
     for family in FROM[road.source][0]:
-        travellers = roads.travellers(road, family)
-        declared = rows_to_sqlserver(source, road, travellers)
+        # Which values never fit is known of SQL Server; of Redshift its types say it (`types_page`).
+        samples_of = road if road.target == "sqlserver" else Road(road.source, road.source)
+        travellers = roads.travellers(samples_of, family)
+        declared = rows_declared(source, road, travellers)
         rows |= {one.type: row for one, row in zip(travellers, declared, strict=True)}
     return list(rows.values())

@@ -10,6 +10,7 @@ from conformance.servers.sqlserver import FAMILIES, OWN_TYPES
 from kit.copies import database_at
 from tidegate.databases.mysql import Mysql
 from tidegate.databases.postgresql import Postgresql
+from tidegate.databases.redshift import Redshift
 from tidegate.databases.sqlserver import SqlServer
 from tidegate.databases.sqlserver.types import logical_type
 from tidegate.hashing.arrow import arrow_type
@@ -18,7 +19,19 @@ from tidegate.model.columns import Column
 from tidegate.model.connection import Connection
 from tidegate.model.names import TableName
 
-LABELS = {"mysql": "MySQL, MariaDB", "postgresql": "PostgreSQL", "sqlserver": "SQL Server"}
+LABELS = {
+    "mysql": "MySQL, MariaDB",
+    "postgresql": "PostgreSQL",
+    "sqlserver": "SQL Server",
+    "redshift": "Amazon Redshift",
+}
+OF_REDSHIFT = """\
+## With Amazon Redshift
+
+**No Redshift was run.** The tables below show what the code declares for columns of a real server. Lengths of texts and
+bytes are those of Redshift's VARCHAR and VARBYTE, which count bytes: a value that is longer is refused before the load.
+`tests/stories/test_redshift.py` loads values of these types into a double; [proved.md](proved.md) says what that shows.
+"""
 OF_SQLSERVER = """\
 ## With SQL Server
 
@@ -61,7 +74,7 @@ def arrived(outcome: Outcome, road: Road) -> str:
 
 
 def nowhere(kind: str) -> Database:
-    made = {"mysql": Mysql, "postgresql": Postgresql, "sqlserver": SqlServer}[kind]
+    made = {"mysql": Mysql, "postgresql": Postgresql, "sqlserver": SqlServer, "redshift": Redshift}[kind]
     return made(Connection(kind, "nowhere", 1, "none"))
 
 
@@ -91,7 +104,7 @@ def declared(one: Traveller, column: Column, road: Road) -> Outcome:
     return Outcome(one.type, [str(arrow_type(column.storage_type))], bare, refused=[value for value, _ in one.never])
 
 
-def rows_to_sqlserver(source: Side, road: Road, travellers: Sequence[Traveller]) -> list[str]:
+def rows_declared(source: Side, road: Road, travellers: Sequence[Traveller]) -> list[str]:
     """The columns are real ones of a source, as its catalog describes them."""
     table = f"declared_{next(_NUMBERS)}"
     source.create(table, {str(place): one.type for place, one in enumerate(travellers)})
@@ -99,4 +112,15 @@ def rows_to_sqlserver(source: Side, road: Road, travellers: Sequence[Traveller])
     name = TableName(database.default_schema, table)
     with database.connect("test", read_only=True) as session:
         columns = {column.name: column for column in session.table_schemas([name])[name].columns}
-    return [row(declared(one, columns[str(place)], road), road) for place, one in enumerate(travellers)]
+    found = [(declared(one, columns[str(place)], road), columns[str(place)]) for place, one in enumerate(travellers)]
+    return [row(outcome, road, _refused(road, column)) for outcome, column in found]
+
+
+def _refused(road: Road, column: Column) -> str:
+    """What the target says of every value of a column, or of long ones; empty for a type that takes all of them."""
+    if road.target != "redshift":
+        return ""
+    target = nowhere(road.target)
+    if target.refused_types([column]):
+        return "refused, unless it is copied as text"
+    return "exact, longer values are refused" if target.cautions([column]) else ""

@@ -256,7 +256,7 @@ def _verdict(tables: Sequence[TableStatus], shown: Sequence[Facts], proof: Facts
     pending = [table.table for table in tables if table.state in ("pending", "empty")]
     changed = [table.table for table in tables if table.state == "differs"]
     if failed:
-        return _headline("unproven", f"{', '.join(failed[:3])} could not be inspected.")
+        return _headline("unproven", f"{_some(failed)} could not be inspected.")
     if proof is not None and proof["outcome"] == "differences":
         errors = [finding for finding in proof["findings"] if finding["severity"] == "error"]
         if all(finding["check"] == "coverage" for finding in errors):
@@ -264,11 +264,9 @@ def _verdict(tables: Sequence[TableStatus], shown: Sequence[Facts], proof: Facts
             return _headline("differs", f"{counted}: equal within the declared scope, but {missing}")
         return _headline("differs", f"{counted}: the target differs from the source. See the findings.")
     if changed:
-        return _headline(
-            "differs", f"{counted}; {', '.join(changed[:3])} was changed in the target after it was loaded."
-        )
+        return _headline("differs", f"{counted}; {_some(changed)} changed in the target after the load.")
     if pending:
-        return _headline("pending", f"{counted}; work is pending for {', '.join(pending[:3])}. `tidegate run` does it.")
+        return _headline("pending", f"{counted}; work is pending for {_some(pending)}. `tidegate run` does it.")
     if proof is not None and proof["outcome"] == "equal":
         return _headline(
             "equal", f"{counted}: the target equals the source within the declared scope.{_outside(proof)}"
@@ -295,6 +293,12 @@ def _counted(shown: Sequence[Facts]) -> str:
     of_values = [] if only_wholes else [f"{values:,} values"]
     tables = f"{len(shown)} {'table' if len(shown) == 1 else 'tables'}"
     return ", ".join([tables, *of_values, f"{rows:,} rows"])
+
+
+def _some(tables: Sequence[str]) -> str:
+    """Return the names of the first tables, and how many more there are."""
+    more = f" and {len(tables) - 3:,} more" if len(tables) > 3 else ""
+    return ", ".join(tables[:3]) + more
 
 
 def _headline(status: str, text: str) -> Facts:
