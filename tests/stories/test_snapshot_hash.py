@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kit.pairs import pairs
+from tidegate import Tidegate
 from tidegate.changes import snapshot_hash
 from tidegate.errors import RunFailed
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from kit.copied import Copied, Copies
 
 TABLES = {"items": {"kind": "incremental", "changes": "snapshot_hash"}}
@@ -116,6 +119,31 @@ def test_changes_are_applied_in_their_order(copies: Copies):
         copied.in_source(CHANGES)
         synced.run()
         copied.assert_equal(ALL)
+
+
+def test_last_snapshot_lies_in_an_iceberg_table(copies: Copies):
+    copied = filled(copies, "postgresql", "postgresql")
+    places = {"source": copied.source, "target": copied.target}
+    lake = {"path": str(copied.lake), "format": "iceberg"}
+    with Tidegate(**places, lake=lake, tables=TABLES, engine="process") as synced:
+        synced.run()
+        copied.in_source(CHANGES)
+        synced.run()
+        copied.assert_equal(ALL)
+        assert not synced.plan().does_something
+
+
+@pytest.mark.thorough
+@pytest.mark.usefixtures("large")
+def test_tasks_of_spark_compare(copies: Copies, spark: SparkSession):
+    copied = filled(copies, "postgresql", "postgresql")
+    places = {"source": copied.source, "target": copied.target, "lake": copied.lake}
+    with Tidegate(**places, tables=TABLES, spark=spark) as synced:
+        synced.run()
+        copied.in_source(CHANGES)
+        assert synced.run().rows_extracted == 11
+        copied.assert_equal(ALL)
+        assert synced.dataframe("items").count() == 91
 
 
 def test_lost_lake_is_read_anew(copies: Copies):
