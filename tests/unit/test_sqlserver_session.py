@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import pickle
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import SimpleNamespace
 
 import pytest
@@ -138,6 +140,25 @@ def test_rows_can_be_read_under_locks(options: str, state: int, level: str, monk
     levels = [text for text in recorder.sent if text.startswith("SET TRANSACTION")]
     assert levels == ([f"SET TRANSACTION ISOLATION LEVEL {level}"] if level else [])
     assert recorder.sent[-1] == "BEGIN TRANSACTION"
+
+
+def test_the_schema_of_a_table_takes_two_round_trips(monkeypatch: pytest.MonkeyPatch):
+    """One for the number of the table, one for all that the catalog knows about it."""
+    recorder = SqlServerRecorder(answers={"INFORMATION_SCHEMA.TABLES": [("dbo", "t", 7)]})
+    session = connected(recorder, monkeypatch)
+    sent: list[str] = []
+    cursor_of = SqlServerRecorder.cursor
+
+    @contextmanager
+    def cursor(self: SqlServerRecorder) -> Iterator[SimpleNamespace]:
+        with cursor_of(self) as found:
+            execute = found.execute
+            found.execute = lambda text: (sent.append(text), execute(text))
+            yield found
+
+    monkeypatch.setattr(SqlServerRecorder, "cursor", cursor)
+    session.table_schemas([TableName("dbo", "t")])
+    assert len(sent) == 2
 
 
 # What became of it

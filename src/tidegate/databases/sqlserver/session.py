@@ -321,7 +321,7 @@ class SqlServerSession(Session):
         return {name: schema for part in parts for name, schema in self._schemas(part).items()}
 
     def _schemas(self, names: Sequence[TableName]) -> dict[TableName, TableSchema]:
-        numbers = catalog.numbered(self.query, names)
+        numbers = catalog.numbered(self._query_with_features, names)
         real_names = resolve_names(names, numbers)
         if not real_names:
             return {}
@@ -369,6 +369,14 @@ class SqlServerSession(Session):
     @cached_property
     def server_features(self) -> server.ServerFeatures:
         return server.ServerFeatures.of(*self._fetch_all(server.SERVER_FEATURES.strip())[0])
+
+    def _query_with_features(self, question: Sql) -> list[tuple[Any, ...]]:
+        """Return the answer to a question. The first one brings the features of the server along."""
+        if "server_features" in self.__dict__:
+            return self.query(question)
+        answer, features = self._answers([question, sql(server.SERVER_FEATURES.strip())])
+        self.__dict__["server_features"] = server.ServerFeatures.of(*features[0])
+        return answer
 
     def target_notes(self) -> tuple[str, ...]:
         if self._authentication in _LOGINS_WITHOUT_BULK_COPY:

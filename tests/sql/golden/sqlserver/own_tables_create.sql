@@ -4,6 +4,17 @@ EXEC @answer = sp_getapplock @Resource = N'tidegate 7406b5f9c1dfba5e own tables'
 SELECT @answer;
 SELECT TABLE_SCHEMA, TABLE_NAME, OBJECT_ID(QUOTENAME(TABLE_SCHEMA) + N'.' + QUOTENAME(TABLE_NAME))
 FROM INFORMATION_SCHEMA.TABLES WHERE TABLE_NAME IN (N'cdc_events', N'data_gaps', N'duplicate_records', N'incremental_config', N'incremental_metrics', N'late_arriving_data', N'scd_history', N'schema_versions', N'watermarks') OR LOWER(TABLE_NAME) IN (N'cdc_events', N'data_gaps', N'duplicate_records', N'incremental_config', N'incremental_metrics', N'late_arriving_data', N'scd_history', N'schema_versions', N'watermarks');
+DECLARE @all nvarchar(10) = NULL;
+SELECT @all = COALESCE(@all, N'') + v FROM (VALUES (N'a'), (N'b')) AS two (v);
+SELECT d.snapshot_isolation_state, d.is_read_committed_snapshot_on, LEN(@all),
+       CONVERT(int, SERVERPROPERTY('EngineEdition')), OBJECT_ID(N'sys.security_predicates'),
+       HAS_PERMS_BY_NAME(N'cdc.change_tables', 'OBJECT', 'SELECT'),
+       CONVERT(nvarchar(20), DATABASEPROPERTYEX(DB_NAME(), 'Updateability')),
+       CASE WHEN HAS_PERMS_BY_NAME(N'sys.sql_expression_dependencies', 'OBJECT', 'SELECT') = 1
+             AND HAS_PERMS_BY_NAME(QUOTENAME(DB_NAME()), 'DATABASE', 'VIEW DEFINITION') = 1 THEN 1 ELSE 0 END,
+       (SELECT MAX(1) FROM sys.all_columns AS c
+        WHERE c.object_id = OBJECT_ID(N'sys.columns') AND c.name = N'vector_base_type')
+FROM sys.databases AS d WHERE d.name = DB_NAME();
 IF SCHEMA_ID(N'tidegate') IS NULL EXEC(N'CREATE SCHEMA [tidegate]');
 CREATE TABLE [tidegate].[schema_versions] ([part] nvarchar(256) COLLATE Latin1_General_100_BIN2 NOT NULL, [version] int NOT NULL, [at] nvarchar(80) COLLATE Latin1_General_100_BIN2 NOT NULL, PRIMARY KEY CLUSTERED ([part]));
 IF SCHEMA_ID(N'tidegate') IS NULL EXEC(N'CREATE SCHEMA [tidegate]');

@@ -1,8 +1,5 @@
 SELECT TABLE_SCHEMA, TABLE_NAME, OBJECT_ID(QUOTENAME(TABLE_SCHEMA) + N'.' + QUOTENAME(TABLE_NAME))
 FROM INFORMATION_SCHEMA.TABLES WHERE TABLE_NAME IN (N'odd "orders" `of` [x] {y} 100%', N't') OR LOWER(TABLE_NAME) IN (N'odd "orders" `of` [x] {y} 100%', N't');
-SELECT SCHEMA_NAME(t.schema_id), t.name, t.object_id FROM sys.tables AS t WHERE t.is_ms_shipped = 0
-UNION ALL
-SELECT SCHEMA_NAME(v.schema_id), v.name, v.object_id FROM sys.views AS v WHERE v.is_ms_shipped = 0;
 DECLARE @all nvarchar(10) = NULL;
 SELECT @all = COALESCE(@all, N'') + v FROM (VALUES (N'a'), (N'b')) AS two (v);
 SELECT d.snapshot_isolation_state, d.is_read_committed_snapshot_on, LEN(@all),
@@ -14,6 +11,9 @@ SELECT d.snapshot_isolation_state, d.is_read_committed_snapshot_on, LEN(@all),
        (SELECT MAX(1) FROM sys.all_columns AS c
         WHERE c.object_id = OBJECT_ID(N'sys.columns') AND c.name = N'vector_base_type')
 FROM sys.databases AS d WHERE d.name = DB_NAME();
+SELECT SCHEMA_NAME(t.schema_id), t.name, t.object_id FROM sys.tables AS t WHERE t.is_ms_shipped = 0
+UNION ALL
+SELECT SCHEMA_NAME(v.schema_id), v.name, v.object_id FROM sys.views AS v WHERE v.is_ms_shipped = 0;
 SELECT c.object_id, c.name, CASE WHEN c.user_type_id = 255 THEN N'vector' ELSE COALESCE(bt.name, ut.name, N'') END,
        c.max_length, c.precision, c.scale, c.collation_name, c.is_nullable, c.is_identity, c.is_computed,
        c.generated_always_type, c.is_column_set, c.is_masked, c.encryption_type, c.default_object_id, c.vector_base_type
