@@ -121,6 +121,19 @@ def test_a_killed_load_is_found_in_the_lake(kept: Kept, tmp_path: Path):
     kept.assert_equal()
 
 
+def test_a_lost_ledger_is_written_again(kept: Kept):
+    """The commits of the table say which windows it has: nothing is written into the lake again."""
+    kept.write(1, 2, at=FIRST)
+    kept.run()
+    kept.write(2, 3, at=SECOND)
+    kept.run()
+    before = len(kept.tidegate().lake_history("orders", target=True))
+    kept.in_target("DELETE FROM tidegate.ledger")
+    kept.run()
+    assert len(kept.tidegate().lake_history("orders", target=True)) == before
+    kept.assert_equal()
+
+
 def test_lost_rows_come_again(kept: Kept):
     """Somebody deletes rows of the table in the lake: the log brings them back."""
     kept.write(1, 2, 3, at=FIRST)

@@ -200,7 +200,8 @@ class Derived:
         assert self.rows() == sides.ask(self.story.source, MASKED)
         report = self.tidegate().verify()
         assert report.outcome == "equal", (report.findings, report.failures)
-        assert not self.tidegate().plan().does_something
+        always = self.settings.get("changes") == "full"  # such a table is copied by every run
+        assert self.tidegate().plan().does_something == always
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from tidegate import plugins
-from tidegate.errors import LakeError
+from tidegate.errors import LakeError, Unsupported
 from tidegate.interfaces.lake import KEYS, ROWS, EntryFacts, LakeTable, Layout, Part
 from tidegate.interfaces.requests import BatchSize
 from tidegate.lakes._landing import Conflict
@@ -171,6 +171,52 @@ def test_value_replaces_its_own_rows_only(lake: TableLake):
     assert lake.entries(ORDERS, {}).by_window == {"1": again, "2": other}
     assert ids_outside(lake, ORDERS) == [2, 5]
     assert ids_in(lake, ORDERS, first) == [1], "what was replaced stays readable as history"
+
+
+@pytest.mark.parametrize(
+    ("partition", "spec"),
+    [("identity", "identity"), ("truncate(1000)", "truncate[1000]"), ("none", "")],
+)
+def test_iceberg_tables_are_partitioned_on_request(tmp_path: Path, partition: str, spec: str):
+    """A value that comes again takes its own rows alone out of a partition that it shares with others."""
+    lake = plugins.lake("iceberg").at(tmp_path)
+    assert isinstance(lake, TableLake)
+    lake.begin(RUN)
+    table = LakeTable(TableName("", "orders"), Layout.VALUES, "day", partition)
+    first, other = put(lake, table, "1", 1), put(lake, table, "2", 2)
+    again, _ = lake.commit(table, "1", [write(lake, table, "1", 5)], replaces=first.etag)
+
+    assert lake.entries(table, {}).by_window == {"1": again, "2": other}
+    assert ids_outside(lake, table) == [2, 5]
+    metadata = lake.opened(table.name).metadata()
+    assert [field["transform"] for field in metadata["partition-specs"][-1]["fields"]] == [spec] * bool(spec)
+
+
+@pytest.mark.parametrize("partition", ["days", "months"])
+def test_timestamps_are_partitioned_by_days(tmp_path: Path, partition: str):
+    lake = plugins.lake("iceberg").at(tmp_path)
+    assert isinstance(lake, TableLake)
+    lake.begin(RUN)
+    schema = pa.schema([field("day", pa.timestamp("us"), "timestamp"), field("id", pa.int64(), "int64")])
+    table = LakeTable(TableName("", "orders"), Layout.VALUES, "day", partition)
+    for hour in (1, 2):
+        moment = datetime.datetime(2024, 1, 31, hour)
+        rows = pa.record_batch([pa.array([moment], pa.timestamp("us")), pa.array([hour], pa.int64())], schema=schema)
+        lake.commit(table, str(moment), [write(lake, table, str(moment), rows=rows, name=f"hour-{hour}")])
+
+    assert ids_outside(lake, table) == [1, 2]
+    again = pa.record_batch([pa.array([moment], pa.timestamp("us")), pa.array([7], pa.int64())], schema=schema)
+    entry = lake.entries(table, {}).by_window[str(moment)]
+    lake.commit(table, str(moment), [write(lake, table, str(moment), rows=again, name="again")], replaces=entry.etag)
+    assert ids_outside(lake, table) == [1, 7]
+
+
+def test_a_partition_that_a_type_has_not_is_refused(tmp_path: Path):
+    lake = plugins.lake("iceberg").at(tmp_path)
+    assert isinstance(lake, TableLake)
+    lake.begin(RUN)
+    with pytest.raises(Unsupported, match="cannot be partitioned by days of day"):
+        put(lake, LakeTable(TableName("", "orders"), Layout.VALUES, "day", "days"), "1", 1)
 
 
 def test_whole_table_is_replaced(lake: TableLake):

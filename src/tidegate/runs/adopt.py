@@ -64,6 +64,10 @@ def adopt(run: Run, keys: Sequence[str], *, foreign: bool) -> RunReport:
 
 def _candidate(run: Run, result: PlannedTable | FailedTable) -> Candidate | None:
     """Return also a table that could not be planned: a target that was there before us is the reason to adopt it."""
+    if result.table is not None and result.table.found.kept is not None:
+        text = f"{result.key}: a table of the lake is not adopted: its commits say which windows it has."
+        run.failed[result.key] = str(Unsupported(text, "Nothing was written.", "`tidegate run` goes on from them."))
+        return None
     if result.table is not None and result.state is not None and result.state.target:
         return Candidate(result.key, result.table, result.state)
     nothing = MissingObject(

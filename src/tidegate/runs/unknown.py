@@ -62,6 +62,8 @@ def _must_look(table: SyncTable, state: TableState, request: Request, steps: Seq
     """Return whether loads would go over rows although the ledger is lost that could tell whose they are."""
     if request.reload_all or request.reload is not None or table.found.settings.on_target_change == "restore":
         return False
+    if table.found.kept is not None:  # each commit of such a table says which window it brought
+        return False
     if not (table.load.updates_rows or table.load.replaces_rows) or any(
         entry.is_active for entry in state.ledger.values()
     ):
