@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tidegate.buckets.compare import Compared, CompareSplit
-from tidegate.errors import DatabaseError, MissingObject
+from tidegate.errors import DatabaseError, MissingObject, Unsupported
 from tidegate.model.report import RunReport, StepOutcome
 from tidegate.model.scope import Scope
 from tidegate.model.state import LedgerEntry, TableState
