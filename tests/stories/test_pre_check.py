@@ -131,6 +131,22 @@ def test_column_tells_the_last_change(copies: Copies, source: str):
         assert synced.verify().outcome != "equal"
 
 
+def test_another_condition_is_read(copies: Copies):
+    """The table did not change, but other rows of it are copied: a reload asks anew, and remembers the answer."""
+    copied = copies()
+    copied.in_source(CREATE)
+    copied.in_source(FILL)
+    settings = {"kind": "static", "pre_check": "server", "allow_deletes": True}
+    with copied.tidegate({"codes": {**settings, "where": "code > 1"}}) as synced:
+        synced.run()
+        assert is_trusted(synced)
+    with copied.tidegate({"codes": {**settings, "where": "code < 2"}}) as synced:
+        assert not is_trusted(synced)
+        synced.run(reload=True)
+        assert copied.rows("target", ALL) == {(1, "one"): 1}
+        assert is_trusted(synced)
+
+
 def test_partitions_and_views(copies: Copies):
     """The counts of a partitioned table are those of its partitions. Of a view nobody counts anything."""
     copied = copies()

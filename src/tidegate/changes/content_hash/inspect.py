@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from tidegate.hashing.receipts import answer_as_text, receipt_of
@@ -76,13 +77,18 @@ def inspect_table(change: ContentChange, sessions: Sessions) -> TableState:
 
 
 def _mark(change: ContentChange, source: Session) -> str:
-    """Return the answer to `pre_check`; empty where nothing is asked, or where the server cannot tell now."""
+    """Return the answer to `pre_check`; empty where nothing is asked, or where the server cannot tell now.
+
+    It ends with how the table is mapped: another `where` gives other rows of a table that nobody changed."""
     table = change.table.source.name
     if change.modified is not None:
-        return answer_as_text(source.query(count_and_greatest(table, change.modified))[0]) or ""
-    if not change.settings.asks_mark_of_server:
+        told = answer_as_text(source.query(count_and_greatest(table, change.modified))[0]) or ""
+    elif change.settings.asks_mark_of_server:
+        told = source.last_change(table.base if isinstance(table, MappedTable) else table)
+    else:
         return ""
-    return source.last_change(table.base if isinstance(table, MappedTable) else table)
+    mapped = f" {sha256(repr(table).encode()).hexdigest()[:16]}" if isinstance(table, MappedTable) else ""
+    return told and told + mapped
 
 
 def _is_trusted(entry: LakeEntry | None, loaded: LedgerEntry | None, mark: str) -> bool:
