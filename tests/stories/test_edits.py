@@ -135,6 +135,25 @@ def test_edits_stay_when_the_ledger_is_lost(desk: Desk):
         desk.assert_in_step()
 
 
+@pytest.mark.parametrize("desk", ["merged"], indirect=True)
+def test_edits_stay_when_the_ledger_lacks_an_older_window(desk: Desk):
+    """The ledger lost the row of the first of two windows. Its rows are not loaded over those of the tester."""
+    desk.run()
+    desk.change_the_source()
+    desk.run()
+    sides.do(desk.target, "UPDATE items SET name = 'a tester' WHERE id = 7")
+    oldest = "SELECT min(value_text) FROM tidegate.ledger"
+    sides.do(desk.target, f"DELETE FROM tidegate.ledger WHERE value_text = ({oldest})")  # noqa: S608 - our own words
+
+    [finding] = desk.run().findings
+
+    assert "id = 7), and no ledger tells who changed them: they stay" in finding.what
+    assert desk.names()[7] == "a tester"
+    desk.tidegate().repair()
+    desk.run()
+    desk.assert_in_step()
+
+
 @pytest.mark.spark
 @pytest.mark.parametrize("desk", ["merged"], indirect=True)
 def test_edits_are_found_by_tasks_of_spark(desk: Desk, spark: SparkSession, monkeypatch: pytest.MonkeyPatch):

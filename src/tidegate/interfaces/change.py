@@ -80,9 +80,9 @@ class Sessions:
     lake: Lake
     ledger: LedgerReader | None
     target_place: str
-    """Where the target is: a lake that several targets share keeps a scope for each."""
+    """The address of the target. A lake that several targets share keeps a scope for each address."""
     expect_rows: Callable[[], None] = lambda: None
-    """To be called as soon as it is clear that rows must move, however much is still to be asked."""
+    """Call this as soon as it is clear that rows must move: Spark starts while the inspection goes on."""
     note: Callable[[str, str], Any] = lambda topic, name: None
     """Returns what earlier runs noted in the target, by topic and name; None for nothing."""
 
@@ -118,7 +118,7 @@ class LoadNeeds:
     all_keys: bool = False
     """Every window comes with the keys of all rows in the source: what is not among them has left."""
     watched: tuple[str, ...] = ()
-    """Columns in which a change must be noticed although it does not move the cursor."""
+    """Columns that change in place: a change must be noticed although the cursor stays the same."""
     current_rows: Sql | None = None
     """A condition for rows that are current, where a flag tells: the first window may take them whatever their age."""
     deletes: bool = True
@@ -126,7 +126,7 @@ class LoadNeeds:
     all_rows: bool = False
     """Every window holds all rows of the source."""
     images: bool = False
-    """Every change counts, with the values that it wrote, and not only the row as it is since."""
+    """The load needs every change with the values that it wrote, not only the current row."""
     order_matters: bool = False
     """Loading windows in another order than they were read gives another result."""
 
@@ -140,7 +140,7 @@ class Extraction:
     from_target: bool = False
     """The rows are read from the target: only the target still has them."""
     fingerprint: Sql | None = None
-    """A question whose answer the next plan compares."""
+    """A scalar query on the source. The next plan compares its answer."""
     watched: tuple[str, ...] = ()
     """Columns whose content the next plan compares, instead of `fingerprint`."""
     lookback: ReadRequest | None = None
@@ -156,7 +156,7 @@ class Extraction:
     feed: ChangeReader | None = None
     """The rows come from a change feed, and the changes are kept beside them."""
     proven_by: str = ""
-    """A hash that the rows must have to count as proven, where they do not come from the source itself."""
+    """The hash that rows from elsewhere than the source must have to count as proven."""
 
 
 @dataclass(frozen=True)

@@ -33,11 +33,11 @@ class Sides:
     lake: Lake
     snapshot: Snapshot
     deep: bool
-    """Name the keys that differ."""
+    """Whether findings name the keys that differ."""
 
 
 class Check(ABC):
-    """One way to compare a table. Holds nothing: all it needs is handed in."""
+    """One way to compare a table. A check has no state: its methods get everything as arguments."""
 
     name: ClassVar[str]
     loads: ClassVar[tuple[str, ...]] = ()

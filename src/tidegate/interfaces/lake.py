@@ -91,7 +91,7 @@ class Entries:
     """What a lake holds of a table."""
 
     by_window: Mapping[str, LakeEntry] = field(default_factory=dict)
-    """By the window's text. Of a whole table only the newest entry."""
+    """The committed entries by the text of their window. Of a whole table only the newest entry."""
     superseded: tuple[str, ...] = ()
     """Ids of older entries of a whole table, oldest first."""
     scope: Scope | None = None
@@ -103,7 +103,7 @@ class KeptTable:
     """A table of the lake that a load keeps as its target, as it is now."""
 
     version: str = ""
-    """How the format calls this state; empty where there is no such table."""
+    """The id of this state in the format, such as a snapshot id; empty if the table does not exist."""
     files: tuple[str, ...] = ()
     rows: int = 0
     loads: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

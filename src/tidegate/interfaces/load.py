@@ -81,8 +81,8 @@ AnyTask = TypeVar("AnyTask", bound=LoadTask)
 
 @dataclass(frozen=True)
 class Loaded:
-    """How a load ended: `loaded`, `equal already` (nothing written), `done before` by an earlier attempt, or `kept`
-    (rows of the target that differ were left as they are)."""
+    """The outcome of a load: `loaded`, `equal already` (nothing written), `done before` (by an earlier attempt), or
+    `kept` (rows of the target that differ were left as they are)."""
 
     result: str
     rows: int = 0

@@ -65,10 +65,10 @@ class SessionCache:
 
 @dataclass(frozen=True)
 class Worker:
-    """Whoever runs a split."""
+    """The surroundings of a split that runs: its attempt, the progress to report to, and sessions to reuse."""
 
     attempt: str
-    """Tells this attempt from others of the same split, so that their files never meet."""
+    """Names this attempt of the split. Files of two attempts have different names."""
     progress: Progress
     sessions: SessionCache
 

@@ -66,12 +66,12 @@ def _priority(window: Window, number: int) -> tuple[int, int]:
 
 
 About = tuple[Window, int]
-"""A window and the number of its part; 0 for the task that asks the load about all of them."""
+"""A window and the number of its part. Number 0 is the task in which the load checks all parts together."""
 
 
 @dataclass
 class Extractor:
-    """The extractions of one run, and what came of them so far."""
+    """The extractions of one run, and their outcomes so far."""
 
     run: Run
     ledger: Ledger

@@ -73,7 +73,7 @@ class ExtractSplit:
     lake: Lake
     table: LakeTable
     load: Load
-    """Refuses rows that it must not load, before they are committed."""
+    """The load of the table: it may refuse the rows before they are committed to the lake."""
     name: str
     run_id: str
     window: str
@@ -234,7 +234,7 @@ def _copy(
 
 @dataclass(frozen=True)
 class RequireLoadable:
-    """Lets the load refuse rows of a window that several tasks wrote, before they are committed."""
+    """Asks the load whether it accepts the rows of a window that several tasks wrote, before they are committed."""
 
     lake: Lake
     table: LakeTable

@@ -1,4 +1,4 @@
-"""What a run tells while it is under way. The command line shows it; a program may pass a listener of its own."""
+"""The events of a run that is under way. The command line shows them; a program may pass a listener of its own."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ from tidegate.model.report import StepOutcome
 
 
 class Listener:
-    """Hears everything and says nothing. Subclass it for what you want to show."""
+    """Receives the events of a run and ignores them. Override the methods of the events that you want to show."""
 
     def phase(self, name: str, splits: int, rows: int | None) -> None:
-        """A phase with this many splits begins; `rows` is about how many will move, None when that is not known."""
+        """Receive that a phase with this many splits begins. About `rows` rows will move; None if unknown."""
 
     def moved(self, rows: int) -> None:
-        """So many rows have moved in this phase so far."""
+        """Receive how many rows this phase has moved so far."""
 
     def step(self, outcome: StepOutcome) -> None:
-        """A step has ended."""
+        """Receive how a step ended."""
 
     def phase_ended(self) -> None:
-        """The phase is over."""
+        """Receive that the phase is over."""
 
     def ended(self) -> None:
-        """The run is over, and its report is kept."""
+        """Receive that the run is over and its report is stored."""
 
 
 class Boundary:
-    """Called at every point where a run may be interrupted. Tests stop it there; otherwise nothing happens."""
+    """Is called at every place where a run may be interrupted. It does nothing; tests pass one that stops the run."""
 
     def __call__(self, place: str) -> None:
         return None

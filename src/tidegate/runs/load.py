@@ -26,12 +26,12 @@ from tidegate.spark.executor import SplitOutcome
 from tidegate.tables.planned import PlannedTable
 
 Exchanges = Mapping[str, frozenset[Value]]
-"""Windows by table, between which rows went from one to another: they have to be loaded in one transaction."""
+"""By table: windows that exchanged rows with each other. One transaction must load them."""
 
 
 @dataclass(frozen=True)
 class LoadSteps:
-    """Steps of one table that one split does, in one transaction."""
+    """Load steps of one table that one split does in one transaction."""
 
     planned: PlannedTable
     steps: tuple[LoadStep, ...]
@@ -39,7 +39,7 @@ class LoadSteps:
 
 @dataclass(frozen=True)
 class JointSteps:
-    """Steps of several tables that one split does, in one transaction."""
+    """Load steps of several tables that one split does in one transaction."""
 
     parts: tuple[LoadSteps, ...]
 

@@ -33,7 +33,7 @@ _SHOWN = 5
 
 
 class LoadableWindow(Protocol):
-    """A window that a split loads."""
+    """A window that a split loads, with its lake entry opened when its rows are needed."""
 
     @property
     def task(self) -> LoadTask: ...
@@ -45,12 +45,12 @@ class LoadableWindow(Protocol):
 
 @dataclass(frozen=True)
 class LoadResult:
-    """How each window ended; or, of windows that the server refused, which other windows are in their way."""
+    """The outcome of each window. If the server refused a key: the refusal, and the windows that hold this key."""
 
     loaded: tuple[Loaded, ...] = ()
     refusal: DuplicateKey | None = None
     held_by: tuple[Value, ...] | None = None
-    """Windows that hold the same keys; None where rows are in the way that no window has."""
+    """Windows that hold the refused keys. None if these rows belong to no window."""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from tidegate.interfaces import Database, Session
 
 
 class SessionPool:
-    """At most `limit` sessions, opened when first needed and reused."""
+    """A pool of at most `limit` sessions. It opens a session when one is first needed, and reuses it."""
 
     def __init__(self, database: Database, limit: int, *, read_only: bool, query_timeout: float | None) -> None:
         self._database, self._read_only, self._timeout = database, read_only, query_timeout
@@ -20,7 +20,7 @@ class SessionPool:
 
     @contextmanager
     def session(self) -> Iterator[Session]:
-        """One session. It is thrown away when its user raised an error: its state is not known then."""
+        """Yield a session. After an error in the block the session is closed, because its state is unknown."""
         idle = self._idle.get()
         session = None
         try:

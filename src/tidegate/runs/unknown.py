@@ -27,7 +27,7 @@ def note_for(table: SyncTable, state: TableState, request: Request, steps: Seque
     if not _must_look(table, state, request, steps):
         return []
     text = (
-        "the ledger is lost: where the target holds rows that the lake does not have, they stay and nothing is loaded"
+        "the ledger lost rows: where the target holds rows that the lake does not have, they stay and nothing is loaded"
     )
     return [Notice(text)]
 
@@ -64,13 +64,23 @@ def _must_look(table: SyncTable, state: TableState, request: Request, steps: Seq
         return False
     if table.found.kept is not None:  # each commit of such a table says which window it brought
         return False
-    if not (table.load.updates_rows or table.load.replaces_rows) or any(
-        entry.is_active for entry in state.ledger.values()
-    ):
-        return False
     loads = [step for step in steps if isinstance(step, Load)]
+    is_lost = not any(entry.is_active for entry in state.ledger.values())
+    if not (table.load.updates_rows or table.load.replaces_rows) or not (is_lost or _lost_a_row(table, state, loads)):
+        return False
     decides_itself = any(step.keeps_unless is not None for step in loads)
     return bool(loads) and not decides_itself and any(state.target.values()) and bool(_entries(state))
+
+
+def _lost_a_row(table: SyncTable, state: TableState, loads: Sequence[Load]) -> bool:
+    """Return whether the ledger lost the row of a single window.
+
+    Windows of a log are loaded in their order. So a window that was never loaded comes after all that were, and one
+    that comes before lost its row. The newest window cannot be told from one whose load was killed."""
+    if not table.change.serial_loads:
+        return False
+    newest = max((window for window, entry in state.ledger.items() if entry.is_active), default=None)
+    return newest is not None and any(step.value not in state.ledger and step.value < newest for step in loads)
 
 
 def _entries(state: TableState) -> tuple[str, ...]:

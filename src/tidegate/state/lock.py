@@ -1,4 +1,4 @@
-"""One writer per table and target."""
+"""The lock of a table in its target: one run at a time may write the table."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TRIES, _SECONDS_BETWEEN = 20, 0.05
 
 @dataclass(frozen=True)
 class Holder:
-    """Who took the lock of a table last. Whether it is still held, only the server knows."""
+    """The run that took the lock of a table last. Only the server knows whether the run still holds it."""
 
     table: str
     run: str
@@ -27,7 +27,7 @@ class Holder:
 
 
 def take(session: Session, table: str, run: str, now: str = "") -> None:
-    """Hold the table for as long as the session lives. Raises Locked with the holder and since when.
+    """Lock the table until the session ends. Raises Locked with the holder and since when.
 
     `now` is the time of the server's clock, where the caller has asked for it already."""
     name = f"tidegate table {table}"
@@ -50,7 +50,7 @@ def take(session: Session, table: str, run: str, now: str = "") -> None:
 
 
 def newest_run(session: Session, table: str) -> str:
-    """The run that took the table last. A task of another run must not write: its run lost the lock."""
+    """Return the run that took the table last. Tasks of other runs must not write: their runs lost the lock."""
     rows = session.query(
         sql("SELECT run FROM {locks} WHERE table_name = {table}", locks=own(session, "locks"), table=Literal(table))
     )
