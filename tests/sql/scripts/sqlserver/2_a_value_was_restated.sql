@@ -1,4 +1,4 @@
--- at the source: tidegate look
+-- at the source: tidegate inspect
 -- looks into the catalog, as in golden/sqlserver/session_shapes.sql
 WITH found AS (
   SELECT MIN([cob]) AS value FROM [dbo].[trades]
@@ -11,7 +11,7 @@ SELECT TOP (100001) CONVERT(nvarchar(50), [value]) FROM found WHERE value IS NOT
 SELECT CONVERT(nvarchar(50), [cob]), COUNT_BIG(*), NULL
 FROM [dbo].[trades] WHERE [cob] = CONVERT(int, N'20240131') GROUP BY [cob];
 
--- at the source: tidegate land
+-- at the source: tidegate extract
 SELECT CONVERT(varchar(26), CONVERT(datetime2(6), SYSUTCDATETIME()), 121);
 -- looks into the catalog, as in golden/sqlserver/session_shapes.sql
 SET TRANSACTION ISOLATION LEVEL SNAPSHOT;
@@ -21,23 +21,28 @@ IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION; SET TRANSACTION ISOLATION LEVEL READ CO
 
 -- at the target: tidegate run
 -- looks into the catalog, as in golden/sqlserver/session_shapes.sql
-SELECT owner FROM [tidegate].[target];
+SELECT owner, version FROM [tidegate].[target];
 SELECT DB_NAME() + N' on ' + CONVERT(nvarchar(36), d.group_database_id),
        DB_NAME() + N' on ' + COALESCE(@@SERVERNAME, CONVERT(nvarchar(128), SERVERPROPERTY('ServerName')))
 FROM sys.databases AS d WHERE d.name = DB_NAME();
+SELECT CONVERT(varchar(26), CONVERT(datetime2(6), SYSUTCDATETIME()), 121);
 DECLARE @answer int;
 EXEC @answer = sp_getapplock @Resource = N'tidegate 0123456789abcdef table dbo.trades', @LockMode = N'Exclusive', @LockOwner = N'Session', @LockTimeout = 0, @DbPrincipal = N'public';
 SELECT @answer;
 DELETE FROM [tidegate].[locks] WHERE table_name = N'dbo.trades';
-SELECT CONVERT(varchar(26), CONVERT(datetime2(6), SYSUTCDATETIME()), 121);
+
 INSERT INTO [tidegate].[locks] (table_name, run, holder, since) VALUES (N'dbo.trades', N'r-1', N'r-1 (somebody on a machine, process 1)', N'2024-01-31 07:00:00');
+SELECT 1;
+SELECT CONVERT(varchar(26), CONVERT(datetime2(6), SYSUTCDATETIME()), 121);
+SELECT name, table_name, partition_name, purpose, run, details, at FROM [tidegate].[stages] ORDER BY at, name;
+-- looks into the catalog, as in golden/sqlserver/session_shapes.sql
 SELECT 1;
 SELECT CONVERT(varchar(26), CONVERT(datetime2(6), SYSUTCDATETIME()), 121);
 INSERT INTO [tidegate].[runs] (run, at, report) VALUES (N'r-1', N'2024-01-31 07:00:00', N'{}');
 
--- at the target: tidegate look
+-- at the target: tidegate inspect
 -- looks into the catalog, as in golden/sqlserver/session_shapes.sql
-SELECT owner FROM [tidegate].[target];
+SELECT owner, version FROM [tidegate].[target];
 SELECT DB_NAME() + N' on ' + CONVERT(nvarchar(36), d.group_database_id),
        DB_NAME() + N' on ' + COALESCE(@@SERVERNAME, CONVERT(nvarchar(128), SERVERPROPERTY('ServerName')))
 FROM sys.databases AS d WHERE d.name = DB_NAME();
@@ -47,6 +52,7 @@ JOIN (SELECT value_text, max(generation) AS generation FROM [tidegate].[ledger] 
       GROUP BY value_text) AS newest
   ON newest.value_text = l.value_text AND newest.generation = l.generation
 WHERE l.table_name = N'dbo.trades';
+SELECT scope FROM [tidegate].[scopes] WHERE table_name = N'dbo.trades';
 WITH found AS (
   SELECT MIN([cob]) AS value FROM [dbo].[trades]
   UNION ALL
@@ -55,7 +61,6 @@ WITH found AS (
     FROM [dbo].[trades] AS t JOIN found ON t.[cob] > found.value) AS next_one
   WHERE next_one.place = 1)
 SELECT TOP (100001) CONVERT(nvarchar(50), [value]) FROM found WHERE value IS NOT NULL OPTION (MAXRECURSION 0);
-SELECT scope FROM [tidegate].[scopes] WHERE table_name = N'dbo.trades';
 SELECT CONVERT(nvarchar(50), [cob]), COUNT_BIG(*), NULL
 FROM [dbo].[trades] WHERE [cob] = CONVERT(int, N'20240131') GROUP BY [cob];
 
@@ -66,7 +71,7 @@ DECLARE @answer int;
 EXEC @answer = sp_getapplock @Resource = N'tidegate 0123456789abcdef tidegate.stage_1', @LockMode = N'Exclusive', @LockOwner = N'Session', @LockTimeout = 0, @DbPrincipal = N'public';
 SELECT @answer;
 IF SCHEMA_ID(N'tidegate') IS NULL EXEC(N'CREATE SCHEMA [tidegate]');
-CREATE TABLE [tidegate].[stage_1] ([c0] int NULL, [c1] int NULL, [c2] nvarchar(max) NULL);
+CREATE TABLE [tidegate].[stage_1] ([c0] int NULL, [c1] int NULL, [c2] nvarchar(20) NULL);
 -- rows into the stage
 SELECT COUNT_BIG(*), COUNT_BIG([c0]), COUNT_BIG([c1]), COUNT_BIG([c2]) FROM [tidegate].[stage_1];
 BEGIN TRANSACTION;
@@ -82,7 +87,7 @@ INSERT INTO [dbo].[trades] ([cob], [id], [note]) SELECT [c0], [c1], [c2] FROM [t
 SELECT ROWCOUNT_BIG();
 SELECT [cob], [id], [note] FROM [dbo].[trades] WHERE [cob] = CONVERT(int, N'20240131');
 SELECT CONVERT(varchar(26), CONVERT(datetime2(6), SYSUTCDATETIME()), 121);
-INSERT INTO [tidegate].[ledger] (table_name, value_text, generation, kind, row_total, hash, text_columns, newest, columns, columns_id, stamp, run, at) VALUES (N'dbo.trades', N'20240131', 2, N'loaded', 3, N'39e451a3e7df375469fd2bf21495a280', N'[]', NULL, N'["cob", "id", "note"]', N'0baebf99dea7e12b', N'its size and time', N'r-1', N'2024-01-31 07:00:00');
+INSERT INTO [tidegate].[ledger] (table_name, value_text, generation, kind, row_total, hash, text_columns, newest, columns, columns_id, stamp, run, at) VALUES (N'dbo.trades', N'20240131', 2, N'loaded', 3, N'39e451a3e7df375469fd2bf21495a280', N'[]', N'{"version": 2, "token": {"token": "partition", "version": 1, "newest": null}, "target_rows": null, "target_hash": ""}', N'{"cob": "int32", "id": "int32", "note": "string"}', N'0baebf99dea7e12b', N'its size and time', N'r-1', N'2024-01-31 07:00:00');
 COMMIT TRANSACTION;
 DROP TABLE IF EXISTS [tidegate].[stage_1];
 EXEC sp_releaseapplock @Resource = N'tidegate 0123456789abcdef tidegate.stage_1', @LockOwner = N'Session', @DbPrincipal = N'public';

@@ -1,4 +1,4 @@
--- at the source: tidegate look
+-- at the source: tidegate inspect
 -- looks into the catalog, as in golden/sqlserver/session_shapes.sql
 WITH found AS (
   SELECT MIN([cob]) AS value FROM [dbo].[trades]
@@ -11,16 +11,16 @@ SELECT TOP (100001) CONVERT(nvarchar(50), [value]) FROM found WHERE value IS NOT
 SELECT CONVERT(nvarchar(50), [cob]), COUNT_BIG(*), NULL
 FROM [dbo].[trades] WHERE [cob] = CONVERT(int, N'20240131') GROUP BY [cob];
 
--- at the source: tidegate prove
+-- at the source: tidegate verify
 -- looks into the catalog, as in golden/sqlserver/session_shapes.sql
 SET TRANSACTION ISOLATION LEVEL SNAPSHOT;
 BEGIN TRANSACTION;
 SELECT [cob], [id], [note] FROM [dbo].[trades] WHERE [cob] = CONVERT(int, N'20240131');
 IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION; SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
 
--- at the target: tidegate look
+-- at the target: tidegate inspect
 -- looks into the catalog, as in golden/sqlserver/session_shapes.sql
-SELECT owner FROM [tidegate].[target];
+SELECT owner, version FROM [tidegate].[target];
 SELECT DB_NAME() + N' on ' + CONVERT(nvarchar(36), d.group_database_id),
        DB_NAME() + N' on ' + COALESCE(@@SERVERNAME, CONVERT(nvarchar(128), SERVERPROPERTY('ServerName')))
 FROM sys.databases AS d WHERE d.name = DB_NAME();
@@ -30,6 +30,7 @@ JOIN (SELECT value_text, max(generation) AS generation FROM [tidegate].[ledger] 
       GROUP BY value_text) AS newest
   ON newest.value_text = l.value_text AND newest.generation = l.generation
 WHERE l.table_name = N'dbo.trades';
+SELECT scope FROM [tidegate].[scopes] WHERE table_name = N'dbo.trades';
 WITH found AS (
   SELECT MIN([cob]) AS value FROM [dbo].[trades]
   UNION ALL
@@ -38,11 +39,10 @@ WITH found AS (
     FROM [dbo].[trades] AS t JOIN found ON t.[cob] > found.value) AS next_one
   WHERE next_one.place = 1)
 SELECT TOP (100001) CONVERT(nvarchar(50), [value]) FROM found WHERE value IS NOT NULL OPTION (MAXRECURSION 0);
-SELECT scope FROM [tidegate].[scopes] WHERE table_name = N'dbo.trades';
 SELECT CONVERT(nvarchar(50), [cob]), COUNT_BIG(*), NULL
 FROM [dbo].[trades] WHERE [cob] = CONVERT(int, N'20240131') GROUP BY [cob];
 
--- at the target: tidegate prove
+-- at the target: tidegate verify
 -- looks into the catalog, as in golden/sqlserver/session_shapes.sql
 SET TRANSACTION ISOLATION LEVEL SNAPSHOT;
 BEGIN TRANSACTION;

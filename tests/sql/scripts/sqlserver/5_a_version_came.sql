@@ -1,10 +1,10 @@
--- at the source: tidegate look
+-- at the source: tidegate inspect
 -- looks into the catalog, as in golden/sqlserver/session_shapes.sql
 SELECT CONVERT(nvarchar(50), CONVERT(datetime2(3), SYSDATETIME()), 121);
 SELECT CONVERT(nvarchar(50), max([LastModified]), 121), CONVERT(nvarchar(50), max(CASE WHEN [LastModified] <= CONVERT(datetime2(3), N'2024-01-31 07:00:00', 121) THEN [LastModified] END), 121), COUNT_BIG(CASE WHEN [LastModified] IS NOT NULL AND [LastModified] >= CONVERT(datetime2(3), N'2024-01-31 07:00:00', 121) THEN 1 END) FROM [dbo].[customers];
 SELECT COUNT_BIG(*) FROM [dbo].[customers] WHERE [LastModified] IS NULL;
 
--- at the source: tidegate land
+-- at the source: tidegate extract
 SELECT CONVERT(varchar(26), CONVERT(datetime2(6), SYSUTCDATETIME()), 121);
 -- looks into the catalog, as in golden/sqlserver/session_shapes.sql
 SET TRANSACTION ISOLATION LEVEL SNAPSHOT;
@@ -15,23 +15,28 @@ IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION; SET TRANSACTION ISOLATION LEVEL READ CO
 
 -- at the target: tidegate run
 -- looks into the catalog, as in golden/sqlserver/session_shapes.sql
-SELECT owner FROM [tidegate].[target];
+SELECT owner, version FROM [tidegate].[target];
 SELECT DB_NAME() + N' on ' + CONVERT(nvarchar(36), d.group_database_id),
        DB_NAME() + N' on ' + COALESCE(@@SERVERNAME, CONVERT(nvarchar(128), SERVERPROPERTY('ServerName')))
 FROM sys.databases AS d WHERE d.name = DB_NAME();
+SELECT CONVERT(varchar(26), CONVERT(datetime2(6), SYSUTCDATETIME()), 121);
 DECLARE @answer int;
 EXEC @answer = sp_getapplock @Resource = N'tidegate 0123456789abcdef table dbo.customers', @LockMode = N'Exclusive', @LockOwner = N'Session', @LockTimeout = 0, @DbPrincipal = N'public';
 SELECT @answer;
 DELETE FROM [tidegate].[locks] WHERE table_name = N'dbo.customers';
-SELECT CONVERT(varchar(26), CONVERT(datetime2(6), SYSUTCDATETIME()), 121);
+
 INSERT INTO [tidegate].[locks] (table_name, run, holder, since) VALUES (N'dbo.customers', N'r-1', N'r-1 (somebody on a machine, process 1)', N'2024-01-31 07:00:00');
+SELECT 1;
+SELECT CONVERT(varchar(26), CONVERT(datetime2(6), SYSUTCDATETIME()), 121);
+SELECT name, table_name, partition_name, purpose, run, details, at FROM [tidegate].[stages] ORDER BY at, name;
+-- looks into the catalog, as in golden/sqlserver/session_shapes.sql
 SELECT 1;
 SELECT CONVERT(varchar(26), CONVERT(datetime2(6), SYSUTCDATETIME()), 121);
 INSERT INTO [tidegate].[runs] (run, at, report) VALUES (N'r-1', N'2024-01-31 07:00:00', N'{}');
 
--- at the target: tidegate look
+-- at the target: tidegate inspect
 -- looks into the catalog, as in golden/sqlserver/session_shapes.sql
-SELECT owner FROM [tidegate].[target];
+SELECT owner, version FROM [tidegate].[target];
 SELECT DB_NAME() + N' on ' + CONVERT(nvarchar(36), d.group_database_id),
        DB_NAME() + N' on ' + COALESCE(@@SERVERNAME, CONVERT(nvarchar(128), SERVERPROPERTY('ServerName')))
 FROM sys.databases AS d WHERE d.name = DB_NAME();
@@ -81,7 +86,7 @@ DECLARE @answer int;
 EXEC @answer = sp_getapplock @Resource = N'tidegate 0123456789abcdef tidegate.stage_1', @LockMode = N'Exclusive', @LockOwner = N'Session', @LockTimeout = 0, @DbPrincipal = N'public';
 SELECT @answer;
 IF SCHEMA_ID(N'tidegate') IS NULL EXEC(N'CREATE SCHEMA [tidegate]');
-CREATE TABLE [tidegate].[stage_1] ([c0] int NULL, [c1] nvarchar(max) NULL, [c2] varchar(50) NULL, [c3] bit NULL);
+CREATE TABLE [tidegate].[stage_1] ([c0] int NULL, [c1] nvarchar(20) NULL, [c2] varchar(50) NULL, [c3] bit NULL);
 -- rows into the stage
 SELECT COUNT_BIG(*), COUNT_BIG([c0]), COUNT_BIG([c1]), COUNT_BIG([c2]), COUNT_BIG([c3]) FROM [tidegate].[stage_1];
 BEGIN TRANSACTION;
@@ -99,7 +104,7 @@ INSERT INTO [dbo].[customers] ([id], [name], [LastModified], [IsLatest]) SELECT 
 SELECT ROWCOUNT_BIG();
 SELECT [id], [name], [LastModified], [IsLatest] FROM [dbo].[customers] WHERE EXISTS (SELECT 1 FROM [#tidegate_1] AS s WHERE [s].[tidegate_0] = [id]);
 SELECT CONVERT(varchar(26), CONVERT(datetime2(6), SYSUTCDATETIME()), 121);
-INSERT INTO [tidegate].[ledger] (table_name, value_text, generation, kind, row_total, hash, text_columns, newest, columns, columns_id, stamp, run, at) VALUES (N'dbo.customers', N'2024-01-31-07-00-00', 1, N'loaded', 3, N'3959c22632c0d74fa41f3805888bc0ae', N'[]', N'{"after": "2024-01-31 07:00:00", "upto": "2024-01-31 07:00:00", "mark": "2024-01-31 07:00:00", "seen_at": null, "tail": "1 03e8c6bc7760c8d8cabc060c732eb8ee", "held": 3, "read_at": "2024-01-31 07:00:00", "is_given": false}', N'["id", "name", "LastModified", "IsLatest"]', N'3c43a157c5f18633', N'its size and time', N'r-1', N'2024-01-31 07:00:00');
+INSERT INTO [tidegate].[ledger] (table_name, value_text, generation, kind, row_total, hash, text_columns, newest, columns, columns_id, stamp, run, at) VALUES (N'dbo.customers', N'2024-01-31-07-00-00', 1, N'loaded', 3, N'3959c22632c0d74fa41f3805888bc0ae', N'[]', N'{"version": 2, "token": {"token": "cursor", "version": 1, "kind": "timestamp", "after": "2024-01-31 07:00:00", "upto": "2024-01-31 07:00:00", "watermark": "2024-01-31 07:00:00", "keys_read_at": null, "lookback_fingerprint": "1 03e8c6bc7760c8d8cabc060c732eb8ee", "read_at": "2024-01-31 07:00:00", "is_given": false}, "target_rows": 3, "target_hash": ""}', N'{"id": "int32", "name": "string", "LastModified": "timestamp", "IsLatest": "bool"}', N'3c43a157c5f18633', N'its size and time', N'r-1', N'2024-01-31 07:00:00');
 COMMIT TRANSACTION;
 DROP TABLE IF EXISTS [tidegate].[stage_1];
 EXEC sp_releaseapplock @Resource = N'tidegate 0123456789abcdef tidegate.stage_1', @LockOwner = N'Session', @DbPrincipal = N'public';
