@@ -46,6 +46,10 @@ class Drift:
     """The columns of the source, without the fixed ones."""
     next_column: int = 3
     load_id: int = 1
+    lengths: dict[str, int] = field(default_factory=dict)
+    """Lengths of columns that were widened or renamed."""
+    renamed: tuple[str, str] | None = None
+    """The last renaming, until the target has it too."""
 
     def open(self) -> None:
         self._create(self.columns)
@@ -61,6 +65,8 @@ class Drift:
             self.add_column,
             self.drop_column,
             self.reorder_columns,
+            self.widen_column,
+            self.rename_column,
             self.change_rows,
             self.delete_a_row,
             self.insert_a_row,
@@ -78,13 +84,35 @@ class Drift:
         name = self.dice.choice([*left, f"c{self.next_column}"])
         self.next_column += 1
         self.columns.append(name)
-        self._in_source(f"ALTER TABLE deals ADD COLUMN {name} varchar({_length(name)})")
+        self._in_source(f"ALTER TABLE deals ADD COLUMN {name} varchar({self._length(name)})")
         self._in_source(f"UPDATE deals SET {name} = 'new ' || id")
 
     def drop_column(self) -> None:
         if self.columns:
             name = self.columns.pop(self.dice.randrange(len(self.columns)))
             self._in_source(f"ALTER TABLE deals DROP COLUMN {name}")
+
+    def widen_column(self) -> None:
+        if self.columns:
+            name = self.dice.choice(self.columns)
+            self.lengths[name] = self._length(name) + 100
+            self._in_source(f"ALTER TABLE deals ALTER COLUMN {name} TYPE varchar({self._length(name)})")
+            self._in_source(f"UPDATE deals SET {name} = repeat('w', {self._length(name)}) WHERE id = 1")
+            self.load_id += 1
+            self._in_source(f"UPDATE deals SET load_id = {self.load_id} WHERE id = 1")
+
+    def rename_column(self) -> None:
+        if self.columns:
+            place, new = self.dice.randrange(len(self.columns)), f"c{self.next_column}"
+            old = self.columns[place]
+            self.next_column += 1
+            self.columns[place], self.lengths[new] = new, self._length(old)
+            self.renamed = (old, new)
+            self._in_source(f"ALTER TABLE deals RENAME COLUMN {old} TO {new}")
+
+    def rename_in_target(self) -> None:
+        assert self.renamed is not None
+        self._in_target(f"ALTER TABLE deals RENAME COLUMN {self.renamed[0]} TO {self.renamed[1]}")
 
     def reorder_columns(self) -> None:
         self.dice.shuffle(self.columns)
@@ -111,14 +139,16 @@ class Drift:
         self._insert(self.dice.randint(1, 3), 100 + self.load_id)
 
     def write_into_target(self) -> None:
-        for name in self.own_columns():
+        # Before the next run, an edit of a renamed column is an edit of a copied one: it is reported, not loaded over.
+        renamed = self.renamed[:1] if self.renamed else ()
+        for name in (name for name in self.own_columns() if name not in renamed):
             self._in_target(f"UPDATE deals SET {name} = 'hand {self.load_id}' WHERE id = {self.dice.randint(1, 4)}")
 
     def add_to_target(self) -> None:
         name = f"t{self.next_column}"
         self.next_column += 1
         default = self.dice.choice(["", " DEFAULT 'fresh'"])
-        self._in_target(f"ALTER TABLE deals ADD COLUMN {name} varchar({_length(name)}){default}")
+        self._in_target(f"ALTER TABLE deals ADD COLUMN {name} varchar({self._length(name)}){default}")
 
     def lose_rows_of_target(self) -> None:
         self._in_target(f"DELETE FROM deals WHERE day = {self.dice.randint(1, 3)} AND id <= {self.dice.randint(1, 4)}")
@@ -130,7 +160,7 @@ class Drift:
         return sorted(name for name in row if name not in (*FIXED, *self.columns))
 
     def _create(self, columns: list[str]) -> None:
-        others = "".join(f", {name} varchar({_length(name)})" for name in columns)
+        others = "".join(f", {name} varchar({self._length(name)})" for name in columns)
         self._in_source(f"CREATE TABLE deals (day int, id int, load_id int{others}, PRIMARY KEY (day, id))")
 
     def _insert(self, day: int, number: int) -> None:
@@ -138,15 +168,14 @@ class Drift:
         values = ", ".join([str(day), str(number), str(self.load_id), *(f"'{name} {number}'" for name in self.columns)])
         self._in_source(f"INSERT INTO deals ({names}) VALUES ({values})")
 
+    def _length(self, name: str) -> int:
+        return self.lengths.get(name, 20 + int(name[1:]))
+
     def _in_source(self, statement: str) -> None:
         sides.do(self.source, statement)
 
     def _in_target(self, statement: str) -> None:
         sides.do(self.target, statement)
-
-
-def _length(name: str) -> int:
-    return 20 + int(name[1:])
 
 
 def rows_of(url: str) -> Rows:
@@ -188,7 +217,14 @@ def test_random_drift_keeps_own_columns(
         for _ in range(STEPS):
             happened += [drift.happen(), drift.happen()]
             before = rows_of(target)
-            project.run()
+            report = project.run(check=False)
+            if report.failures:
+                # The plan does not guess: the target keeps every row until a person has renamed the column there.
+                assert "it looks renamed" in str(report.failures) and rows_of(target) == before, happened
+                drift.rename_in_target()
+                before = rows_of(target)
+                project.run()
+            drift.renamed = None
             try:
                 assert_nothing_else_changed(before, rows_of(target), rows_of(source))
             except AssertionError as wrong:

@@ -190,3 +190,34 @@ GRANT SELECT ON owned TO the_role
         assert found.tidegate(tables).verify().findings == ()
     finally:
         found.in_source(f"DROP OWNED BY {role};\nDROP ROLE {role}")
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        {"kind": "partition", "partition_column": "day"},
+        {"kind": "static", "merge_strategy": "replace"},
+        {"kind": "static"},
+        {"kind": "incremental", "changes": "full"},
+    ],
+    ids=lambda kind: str(kind.get("merge_strategy", kind.get("changes", kind["kind"]))),
+)
+def test_a_renamed_column_is_filled_in_the_target(copies: Copies, kind: dict[str, object]):
+    """Beside another column of the target's own, a renaming looks like one column gone and one new. Every value is the
+    same as before, and so is the hash of the rows."""
+    found = copies("postgresql", "postgresql")
+    found.in_source(
+        "CREATE TABLE deals (day integer, id integer PRIMARY KEY, word text);\n"
+        "INSERT INTO deals VALUES (1, 1, 'a'), (1, 2, NULL), (2, 3, 'c')"
+    )
+    tables = {"deals": kind}
+    found.tidegate(tables).run()
+    found.in_target("ALTER TABLE deals ADD COLUMN remark text")
+    found.in_target("UPDATE deals SET remark = 'ours'")
+    found.in_source("ALTER TABLE deals RENAME COLUMN word TO note")
+    found.tidegate(tables).run()
+    found.assert_equal("SELECT day, id, note FROM deals")
+    assert sides.ask(found.target, "SELECT word, remark FROM deals WHERE id = 1") == [("a", "ours")]
+    assert found.tidegate(tables).verify().outcome == "equal"
+    every_run_reads = kind.get("changes") == "full"
+    assert found.tidegate(tables).run().outcome == ("done" if every_run_reads else "nothing to do")

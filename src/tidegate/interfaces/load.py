@@ -360,7 +360,9 @@ def acquire_fence(session: Session, task: AnyTask, ledger: LedgerView) -> AnyTas
     last = ledger.newest()
     if last is not None and (last.run, last.hash) == (task.entry.run, task.entry.hash):
         return Loaded("done before", task.entry.rows)
-    if last is not None and last.is_active and task.unless_hash and last.hash == task.unless_hash == task.entry.hash:
+    # A hash holds for columns in their order: a renamed column has the same values, and the target lacks them.
+    is_alike = last is not None and last.is_active and last.columns == task.entry.columns
+    if last is not None and is_alike and task.unless_hash and last.hash == task.unless_hash == task.entry.hash:
         return Loaded("equal already")
     return _after(task, last)
 

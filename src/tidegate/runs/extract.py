@@ -16,7 +16,7 @@ from tidegate.interfaces.load import Load
 from tidegate.interfaces.requests import ReadRequest
 from tidegate.model.plan import Extract
 from tidegate.model.report import StepOutcome
-from tidegate.model.state import LakeEntry
+from tidegate.model.state import LakeEntry, LedgerEntry
 from tidegate.model.tokens import PartitionToken
 from tidegate.model.values import Value
 from tidegate.runs.curate import curate, with_raw
@@ -180,7 +180,7 @@ class Extractor:
             self.entries[planned.key, step.value] = entry
             self.run.boundary("published")
             known = planned.state.ledger.get(step.value)
-            if is_ours and known is not None and known.is_active and known.hash == entry.hash:
+            if is_ours and known is not None and _has_same_rows(known, entry):
                 described = ("etag", "token", "columns", "columns_id", "storage_types")
                 changes = {name: getattr(entry, name) for name in described}
                 self.ledger.update_etag(table.ledger_name, text, replace(known, **changes))
@@ -224,3 +224,9 @@ def _rows_left(window: Window) -> Differences:
         "The lake and the target keep what they had.",
         "Run again: a value that the source purged stays as it is.",
     )
+
+
+def _has_same_rows(known: LedgerEntry, entry: LakeEntry) -> bool:
+    """Return whether no load follows: a renamed column has the same values, and the target does not have it."""
+    is_alike = not known.columns or known.columns == entry.columns
+    return known.is_active and known.hash == entry.hash and is_alike
