@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tidegate.changes._retention import removals_beyond
 from tidegate.errors import ConfigError, ForeignTarget
 from tidegate.interfaces.change import Change, ChangeColumns, Extraction, LoadNeeds, Sessions
 from tidegate.interfaces.lake import Entries
 from tidegate.interfaces.requests import ReadRequest
 from tidegate.model.names import pluralize
-from tidegate.model.plan import DAILY, RELOAD, Extract, Load, Remove, Request, Step
+from tidegate.model.plan import RELOAD, Extract, Load, Request, Step
 from tidegate.model.scope import Scope
 from tidegate.model.state import LedgerEntry, SourceValue, TableState
 from tidegate.model.tokens import ContentToken
@@ -136,12 +137,8 @@ class CopyChange(Change[CopyState]):
 
     def _removals(self, state: CopyState, coming: Value | None, request: Request) -> list[Step]:
         """Return removals of copies beyond `retain: {lake: N}`."""
-        kept = self.settings.retain.lake
-        if kept is None or request != DAILY:
-            return []
-        beyond = sorted({*state.lake, *([coming] if coming is not None else [])})[:-kept]
-        why = f"beyond `retain: lake: {kept}`"
-        return [Remove(window, "lake", why) for window in beyond if window in state.lake]
+        known = {*state.lake, *([coming] if coming is not None else [])}
+        return removals_beyond(self.settings.retain.lake, request, known, state.lake)
 
     def _refuse_a_target_that_was_there_before(self, state: CopyState, request: Request) -> None:
         known = state.is_ours or state.ledger or not state.target_rows

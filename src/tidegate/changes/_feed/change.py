@@ -14,6 +14,7 @@ from tidegate.changes._feed.rotation import Rotation
 from tidegate.changes._feed.settings import FeedSettings
 from tidegate.changes._feed.state import FeedTableState
 from tidegate.changes._feed.status import status
+from tidegate.changes._retention import removals_beyond
 from tidegate.errors import ConfigError, FeedLost, ForeignTarget, Unsupported
 from tidegate.interfaces.change import Change, ChangeColumns, Extraction, LoadNeeds, Sessions
 from tidegate.interfaces.database import Database
@@ -22,7 +23,7 @@ from tidegate.interfaces.lake import LakeTable, Layout
 from tidegate.interfaces.requests import ReadRequest
 from tidegate.model.columns import Column, TableSchema
 from tidegate.model.names import MappedTable, TableName, pluralize
-from tidegate.model.plan import DAILY, RELOAD, Extract, Labels, Load, Notice, Remove, Request, Step
+from tidegate.model.plan import RELOAD, Extract, Labels, Load, Notice, Request, Step
 from tidegate.model.scope import Scope
 from tidegate.model.state import LakeEntry, LedgerEntry, SourceValue
 from tidegate.model.status import VersionsStatus
@@ -272,13 +273,8 @@ class FeedChange(Change[FeedTableState]):
 
     def _removals(self, state: FeedTableState, extracts: Sequence[Extract], request: Request) -> list[Step]:
         """Return removals of loaded entries beyond `retain: {lake: N}`."""
-        kept = self.settings.retain.lake
-        if kept is None or request != DAILY:
-            return []
-        coming = [extract.value for extract in extracts]
-        beyond = sorted({*state.lake, *coming})[:-kept]
-        why = f"beyond `retain: lake: {kept}`"
-        return [Remove(name, "lake", why) for name in beyond if name in state.lake and name in state.in_ledger]
+        known = {*state.lake, *(extract.value for extract in extracts)}
+        return removals_beyond(self.settings.retain.lake, request, known, {*state.lake} & {*state.in_ledger})
 
     def _notices(self, state: FeedTableState) -> Iterator[Notice]:
         for problem in state.problems:

@@ -17,19 +17,15 @@ from functools import cached_property
 from typing import Protocol
 
 from tidegate.changes._incremental.state import IncrementalState, OpenTransaction
+from tidegate.changes._retention import LakeRetention, removals_beyond
 from tidegate.changes._watermarks import start_of, watermark_of
 from tidegate.errors import ForeignTarget
 from tidegate.model.names import pluralize
-from tidegate.model.plan import DAILY, RELOAD, Extract, Load, Notice, Remove, Request, Step
+from tidegate.model.plan import RELOAD, Extract, Load, Notice, Request, Step
 from tidegate.model.scope import Scope
 from tidegate.model.state import LakeEntry
 from tidegate.model.tokens import Gap, IncrementalWindow
 from tidegate.model.values import Value, ValueKind
-
-
-class Retention(Protocol):
-    @property
-    def lake(self) -> int | None: ...
 
 
 class IncrementalRules(Protocol):
@@ -39,7 +35,7 @@ class IncrementalRules(Protocol):
     def on_target_change(self) -> str: ...
 
     @property
-    def retain(self) -> Retention: ...
+    def retain(self) -> LakeRetention: ...
 
     @property
     def max_hold(self) -> int: ...
@@ -226,13 +222,9 @@ class _Planner:
 
     def _removals(self, extract: Extract | None) -> list[Step]:
         """Return removals of loaded entries beyond `retain: {lake: N}`."""
-        kept, seen = self.rules.retain.lake, self.state
-        if kept is None or self.request != DAILY:
-            return []
-        coming = {extract.value} if extract is not None else set[Value]()
-        beyond = sorted({*seen.in_ledger, *seen.lake, *coming})[:-kept]
-        loaded = [name for name in beyond if name in seen.lake and name in seen.in_ledger]
-        return [Remove(name, "lake", f"beyond `retain: lake: {kept}`") for name in loaded]
+        seen, coming = self.state, {extract.value} if extract is not None else set[Value]()
+        loaded = {*seen.lake} & {*seen.in_ledger}
+        return removals_beyond(self.rules.retain.lake, self.request, {*seen.in_ledger, *seen.lake, *coming}, loaded)
 
     @property
     def _columns_changed(self) -> bool:

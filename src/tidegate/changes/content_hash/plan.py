@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from tidegate.changes._retention import LakeRetention
 from tidegate.errors import ForeignTarget
 from tidegate.model.names import pluralize
 from tidegate.model.plan import DAILY, RELOAD, Extract, Load, Notice, Read, Remove, Request, Step
@@ -17,11 +18,6 @@ TRUSTED = "its rows were not read: the answer to `pre_check` is as it was when t
 UNKNOWN = "whether its content changed is unknown until it was read"
 
 
-class Retention(Protocol):
-    @property
-    def lake(self) -> int | None: ...
-
-
 class ContentRules(Protocol):
     """The settings of a static table that planning asks for."""
 
@@ -29,7 +25,7 @@ class ContentRules(Protocol):
     def on_target_change(self) -> str: ...
 
     @property
-    def retain(self) -> Retention: ...
+    def retain(self) -> LakeRetention: ...
 
 
 def plan(rules: ContentRules, state: TableState, request: Request, *, deletes: bool = True) -> tuple[Scope, list[Step]]:

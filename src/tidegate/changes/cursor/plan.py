@@ -11,10 +11,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from tidegate.changes._retention import LakeRetention, removals_beyond
 from tidegate.changes._watermarks import of_one_counter, start_of, watermark_of
 from tidegate.errors import ForeignTarget
 from tidegate.model.names import pluralize
-from tidegate.model.plan import DAILY, RELOAD, Extract, Load, Notice, Remove, Request, Step
+from tidegate.model.plan import RELOAD, Extract, Load, Notice, Request, Step
 from tidegate.model.scope import Scope
 from tidegate.model.state import LakeEntry, TableState
 from tidegate.model.tokens import CursorWindow
@@ -24,11 +25,6 @@ _NOT_LOADED_YET = "~"
 """Sorts after every time: this run loads the window after all that was loaded."""
 
 
-class Retention(Protocol):
-    @property
-    def lake(self) -> int | None: ...
-
-
 class CursorRules(Protocol):
     """The settings that planning asks for."""
 
@@ -36,7 +32,7 @@ class CursorRules(Protocol):
     def on_target_change(self) -> str: ...
 
     @property
-    def retain(self) -> Retention: ...
+    def retain(self) -> LakeRetention: ...
 
 
 @dataclass(frozen=True)
@@ -212,13 +208,9 @@ class _Planner:
 
     def _removals(self, extract: Extract | None) -> list[Step]:
         """Return removals of loaded entries beyond `retain: {lake: N}`. Rows of a DataFrame stay: only we have them."""
-        kept, seen = self.rules.retain.lake, self.state
-        if kept is None or self.request != DAILY:
-            return []
-        coming = {extract.value} if extract is not None else set[Value]()
-        beyond = sorted({*seen.in_ledger, *seen.lake, *coming})[:-kept]
-        loaded = [name for name in beyond if name in seen.lake and name in seen.in_ledger and name not in seen.given]
-        return [Remove(name, "lake", f"beyond `retain: lake: {kept}`") for name in loaded]
+        seen, coming = self.state, {extract.value} if extract is not None else set[Value]()
+        loaded = ({*seen.lake} & {*seen.in_ledger}) - {*seen.given}
+        return removals_beyond(self.rules.retain.lake, self.request, {*seen.in_ledger, *seen.lake, *coming}, loaded)
 
     @property
     def _loaded_or_about_to_be(self) -> list[CursorWindow]:
