@@ -145,7 +145,7 @@ def has_row_versions(orders: Orders, request: pytest.FixtureRequest) -> bool:
 
 @pytest.mark.thorough
 def test_every_load_of_every_change(plain_orders: Orders, request: pytest.FixtureRequest):
-    """Rows come, and one changes where the change sees that. Then nothing is left to do. All tables in one project."""
+    """Rows come, and one changes where the change sees that. All tables are in one project."""
     orders = plain_orders
     fits = [fit for fit in FITS if fit[0] != "rowversion" or has_row_versions(orders, request)]
     for changes, load in fits:
@@ -184,7 +184,6 @@ def test_every_load_of_every_change(plain_orders: Orders, request: pytest.Fixtur
         expected = [(1, "tea"), (2, second), (3, "tea"), (4, "tea")][: 3 if changes == "snapshot" else 4]
         assert list(map(tuple, ask(orders.target, query))) == expected, (changes, load)
     assert tidegate.verify().outcome == "equal"
-    assert tidegate.run().outcome == "nothing to do"
 
 
 def sees_updates(changes: str, load: str) -> bool:
