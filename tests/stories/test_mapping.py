@@ -68,6 +68,21 @@ def test_mapped_rows_are_equal_in_the_target(shop: Copied, kind: dict[str, objec
     assert shop.tidegate(tables).run().outcome == "nothing to do"
 
 
+def test_a_target_that_spells_columns_otherwise_names_the_way_out(shop: Copied):
+    """The message has the setting under which the rows are copied into the columns as the target spells them."""
+    shop.in_target("CREATE TABLE orders (id integer PRIMARY KEY, {DAY} date)".format(DAY=_quoted(shop, "DAY")))
+    table = {"kind": "partition", "partition_column": "day", "only_columns": ["id", "day"]}
+    report = shop.tidegate({"orders": table}).run(check=False)
+    assert "`columns: {day: {name: DAY}}`" in report.failures[0][1]
+    spelled = {**table, "partition_column": "DAY", "columns": {"day": {"name": "DAY"}}}
+    shop.tidegate({"orders": {**spelled, "initial_load_count": "all"}}).run()
+    shop.assert_equal("SELECT id, day FROM orders", "SELECT * FROM orders")
+
+
+def _quoted(shop: Copied, name: str) -> str:
+    return f"`{name}`" if shop.target.startswith("mysql") else f'"{name}"'
+
+
 def test_no_price_becomes_a_text(copies: Copies):
     shop = copies("postgresql", "mysql")
     shop.in_source(ORDERS)

@@ -142,7 +142,7 @@ INSERT INTO shelf VALUES (1, 'a', 1, 'x'), (2, 'b', 2, 'y')
 
 
 def test_triggers_are_bypassed_and_enabled_again(copied: Copied):
-    """Rows come without them, in a bulk copy too; a trigger that was disabled before stays so."""
+    """Rows come without them; a trigger that was disabled before stays so."""
     copied.in_source(f"{STORE};\nINSERT INTO store VALUES (1, 'north', 11), (2, 'south', 10)")
     copied.in_target(STORE)
     copied.in_target("CREATE TABLE noted (id int)")

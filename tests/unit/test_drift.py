@@ -288,8 +288,9 @@ def test_incompatible_type_stops(source: str, target: str):
 
 def test_column_in_another_case_stops():
     """A target column that differs only in case stops the run."""
-    with pytest.raises(DriftStop, match="orders: column note is spelled Note in the target"):
+    with pytest.raises(DriftStop, match="orders: column note is spelled Note in the target") as stop:
         verdict(shape(NOTE), shape(replace(NOTE, name="Note")))
+    assert "`columns: {note: {name: Note}}`" in str(stop.value)
 
 
 def test_columns_differing_in_case_are_separate():

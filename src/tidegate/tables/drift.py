@@ -78,11 +78,11 @@ def compare(
     _stop_without_transactions(table, target)
     if deletes:
         _stop_at_cascades(table, target)
+    _stop_at_other_spellings(table, source, target)
     for column in (*needed, *([index_on] if index_on is not None else [])):
         _require_column(table, target, column)
     pairs = [(column, target.exact_column(column.name)) for column in source.columns]
     replicated = tuple(column for column, twin in pairs if twin is None or not twin.generated)
-    _stop_at_other_spellings(table, source, target)
     _stop_at_renames(table, source, target, database)
     _stop_at_required_columns(table, source, target)
     statements = _statements(table, target, replicated, database, retyped)
@@ -159,7 +159,8 @@ def _stop_at_other_spellings(table: str, source: TableSchema, target: TableSchem
             raise DriftStop(
                 f"{table}: column {column.name} is spelled {twin.name} in the target.",
                 "Nothing was written.",
-                f"Rename {twin.name} in the target.",
+                f"Copy it under that name: `columns: {{{column.name}: {{name: {twin.name}}}}}`. Or rename {twin.name}"
+                " in the target.",
             )
 
 

@@ -12,6 +12,7 @@ Facts that shape this file
 
 from __future__ import annotations
 
+import select
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from itertools import chain
@@ -279,6 +280,7 @@ class PostgresqlSession(Session):
 
         A caller that stops early can go on using the connection: the rest is read and dropped.
         """
+        wait = _arrivals(self._driver.pgconn)
         link, ended = self._driver.pgconn, False
         answer = link.exec_(statement.encode())
         if answer.status != pq.ExecStatus.COPY_OUT:
@@ -289,8 +291,11 @@ class PostgresqlSession(Session):
             while not ended:
                 block, ends, total = bytearray(), [], 0
                 for _ in range(most_rows):  # runs a million times a second
-                    length, message = take(0)
-                    if length <= 0:
+                    length, message = take(1)
+                    while not length:
+                        wait()
+                        length, message = take(1)
+                    if length < 0:
                         ended = True
                         break
                     block += message
@@ -302,7 +307,10 @@ class PostgresqlSession(Session):
                     yield block, ends
         finally:
             while not ended:
-                ended = link.get_copy_data(0)[0] <= 0
+                length = take(1)[0]
+                ended = length < 0
+                if not length:
+                    wait()
             answer = link.get_result() or answer
             link.get_result()
         if answer.status != pq.ExecStatus.COMMAND_OK:
@@ -381,3 +389,18 @@ class PostgresqlSession(Session):
 
     def lock_in_transaction(self, name: str) -> None:
         self.query(sql("SELECT pg_advisory_xact_lock(hashtextextended({name}, 0))", name=Literal(name)))
+
+
+def _arrivals(link: pq.abc.PGconn) -> Callable[[], None]:
+    """Return a function that waits for more bytes from the server.
+
+    Where psycopg lets libpq wait, in `get_copy_data(0)`, it keeps the interpreter: no other thread of the process runs
+    until the server sends something."""
+    arrived = select.poll()
+    arrived.register(link.socket, select.POLLIN)
+
+    def wait() -> None:
+        arrived.poll()
+        link.consume_input()
+
+    return wait
