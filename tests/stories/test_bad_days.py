@@ -7,6 +7,7 @@ import re
 import shutil
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,12 +18,15 @@ import pytest
 from psycopg import sql
 
 from kit import processes, sides
+from kit.copies import database_at
 from kit.meanwhile import At
 from kit.project import FIVE_DAYS, MONDAY, SATURDAY, Story, child, cli
 from kit.proxy import Wire
 from kit.sides import ask
 from kit.witness import Witness
 from tidegate.errors import DatabaseError, RunFailed
+from tidegate.interfaces import BatchSize
+from tidegate.sql.text import raw
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -367,6 +371,20 @@ def test_broken_connection_is_retried(careful: Story, side: str, purpose: str, w
     assert report.outcome == "done"
     careful.project.pop(side)
     careful.assert_in_step(*FIVE_DAYS)
+
+
+def test_waiting_for_rows_holds_up_no_other_thread(careful: Story):
+    """While one thread waits for the rows of a slow query, the others go on."""
+    ticks = 0
+    with database_at(careful.source).connect("test") as session:
+        blocks = session.copied(raw("SELECT pg_sleep(0.5)"), BatchSize())  # type: ignore[attr-defined]
+        reader = threading.Thread(target=lambda: list(blocks))
+        reader.start()
+        while reader.is_alive():
+            time.sleep(0.01)
+            ticks += 1
+
+    assert ticks > 10
 
 
 @pytest.fixture(scope="module")
