@@ -373,11 +373,14 @@ def test_broken_connection_is_retried(careful: Story, side: str, purpose: str, w
     careful.assert_in_step(*FIVE_DAYS)
 
 
+SLOW = "SELECT CASE n WHEN 2000 THEN pg_sleep(0.5)::text ELSE repeat('x', 100) END FROM generate_series(1, 2000) AS n"
+
+
 def test_waiting_for_rows_holds_up_no_other_thread(careful: Story):
-    """While one thread waits for the rows of a slow query, the others go on."""
+    """While one thread waits for the last row of a slow query, the others go on."""
     ticks = 0
     with database_at(careful.source).connect("test") as session:
-        blocks = session.copied(raw("SELECT pg_sleep(0.5)"), BatchSize())  # type: ignore[attr-defined]
+        blocks = session.copied(raw(SLOW), BatchSize())  # type: ignore[attr-defined]
         reader = threading.Thread(target=lambda: list(blocks))
         reader.start()
         while reader.is_alive():
