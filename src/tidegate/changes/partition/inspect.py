@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from tidegate.changes.partition.plan import newest_values, settled_values
 from tidegate.errors import Unsupported
@@ -23,6 +23,7 @@ from tidegate.tables.found import UNTOUCHED
 if TYPE_CHECKING:
     from tidegate.changes.partition import PartitionChange
 
+Count = TypeVar("Count")
 MOST_VALUES = 100_000
 MOST_COUNTED = 200
 MOST_IN_A_STATEMENT = 1000
@@ -191,8 +192,7 @@ def _count_source(change: PartitionChange, source: Session, values: list[Value])
         for row in source.query(partitions.count_by_value(change.table.source.name, change.column, some, watched))
     ]
     found = {_counted(change, text): SourceValue(_number(count), _text(greatest)) for text, count, greatest in rows}
-    # Rows that got their value are no longer without one: none is a count, too.
-    return {**{value: SourceValue(0) for value in values if value.is_null}, **found}
+    return {**_no_nulls(values, SourceValue(0)), **found}
 
 
 def _count_target(change: PartitionChange, target: Session, values: list[Value]) -> dict[Value, int]:
@@ -201,7 +201,12 @@ def _count_target(change: PartitionChange, target: Session, values: list[Value])
         for some in _some_at_once(values)
         for row in target.query(partitions.count_by_value(change.table.target_name, change.target_column, some, None))
     ]
-    return {_counted(change, text): _number(count) for text, count, _ in rows}
+    return {**_no_nulls(values, 0), **{_counted(change, text): _number(count) for text, count, _ in rows}}
+
+
+def _no_nulls(values: list[Value], none: Count) -> dict[Value, Count]:
+    """Return `none` for rows without a value: their window is there, also when a count by value finds no such row."""
+    return {value: none for value in values if value.is_null}
 
 
 def _counted(change: PartitionChange, text: object) -> Value:
