@@ -17,6 +17,7 @@ def demo(*words: object) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.postgres
+@pytest.mark.thorough
 def test_demo_shows_a_sync_and_its_past(tmp_path: Path):
     """The demo syncs, changes, syncs again, verifies and travels in time. A second demo takes its warehouse."""
     for _ in range(2):

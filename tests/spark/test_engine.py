@@ -33,7 +33,11 @@ print(json.dumps([engine.name, len(found), sum(one.result for one in found), sum
 
 @pytest.mark.parametrize(
     ("splits", "engine", "name", "elsewhere"),
-    [(40, "spark", "local", 40), (1, "spark", "local", 1), (5, "process", "process", 0)],
+    [
+        (40, "spark", "local", 40),
+        pytest.param(1, "spark", "local", 1, marks=pytest.mark.thorough),
+        (5, "process", "process", 0),
+    ],
 )
 def test_splits_run_where_the_report_says(splits: int, engine: str, name: str, elsewhere: int):
     """Many splits and a single one run in Spark workers; with `engine: process`, in the process itself."""

@@ -72,6 +72,7 @@ def runs() -> Iterator[list[Popen[str]]]:
         run.communicate()
 
 
+@pytest.mark.thorough
 def test_repeatedly_killed_runs_resume(story: Story, tmp_path: Path, runs: list[Popen[str]]):
     """When runs are killed at random moments while the source changes, the next run completes them."""
     chance = random.Random(SEED)

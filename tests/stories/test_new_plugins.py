@@ -559,6 +559,7 @@ def test_lake_that_is_not_installed_is_refused(project: Project):
 
 
 @pytest.mark.spark
+@pytest.mark.thorough
 def test_cli_and_spark_workers_find_all_plugins(project: Project, packages: Path, tmp_path: Path):
     """The command line and the workers of Spark load the installed plug-ins, also the token of the change."""
     project.format = "arrow_files"

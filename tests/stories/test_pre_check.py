@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kit.pairs import first_daily
 from tidegate.changes.content_hash import inspect
 from tidegate.changes.content_hash.plan import TRUSTED
 
@@ -52,7 +53,7 @@ def settle(source: str) -> None:
     time.sleep(3.2 if source == "mysql" else 0.2)
 
 
-@pytest.mark.parametrize("source", ["postgresql", "mysql"])
+@pytest.mark.parametrize("source", first_daily("postgresql", "mysql"))
 @pytest.mark.usefixtures("light_rows")
 def test_unchanged_table_is_not_read(copies: Copies, source: str):
     copied = copies(source, "postgresql")

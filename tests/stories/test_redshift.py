@@ -284,6 +284,7 @@ UPDATE prices SET p = NULL, at = '2024-01-02' WHERE id = 4; DELETE FROM prices W
 """
 
 
+@pytest.mark.thorough
 def test_every_kind_of_table_ends_equal(place: Place):
     """Partitions, a static table, two appended ones and a merged one, each with changes, and then verified."""
     place.do(KINDS)

@@ -129,6 +129,8 @@ def test_a_short_table_has_every_default():
         "decided": "",
         "shows_values": False,
         "invalid_values": None,
+        "target": "database",
+        "lake_partition": "identity",
         "changes": None,
         "load": None,
         "check": None,
@@ -230,10 +232,11 @@ def test_an_unknown_key_names_the_nearest_right_one(refused):
         "Nothing was read or written.\n"
         "Did you mean `partition_column`? Settings here: batch_bytes, batch_rows, changes, check, checks, columns, "
         "create, "
-        "distribution, hold_back, initial_load_count, invalid_values, keys, kind, lake_table, load, look_back, "
+        "distribution, hold_back, initial_load_count, invalid_values, keys, kind, lake_partition, lake_table, load, "
+        "look_back, "
         "max_apply_rows, on_target_change, "
         "only_columns, partition_column, proof, ready_query, restatement, restatement_column, retain, sort_keys, "
-        "source_table, split_rows, target_table, transform, triggers, values, where."
+        "source_table, split_rows, target, target_table, transform, triggers, values, where."
     )
 
 
@@ -251,7 +254,7 @@ def test_an_unknown_key_names_the_nearest_right_one(refused):
         (
             "load: magic",
             "`magic` is not among the loads that are installed here.",
-            "Installed: append, apply_changes, merge, replace, replace_partition, scd2",
+            "Installed: append, apply_changes, lake_merge, lake_scd2, merge, replace, replace_partition, scd2",
         ),
         (
             "load: scd2",

@@ -280,7 +280,6 @@ class PostgresqlSession(Session):
 
         A caller that stops early can go on using the connection: the rest is read and dropped.
         """
-        wait = _arrivals(self._driver.pgconn)
         link, ended = self._driver.pgconn, False
         answer = link.exec_(statement.encode())
         if answer.status != pq.ExecStatus.COPY_OUT:
@@ -293,7 +292,7 @@ class PostgresqlSession(Session):
                 for _ in range(most_rows):  # runs a million times a second
                     length, message = take(1)
                     while not length:
-                        wait()
+                        _await_bytes(link)
                         length, message = take(1)
                     if length < 0:
                         ended = True
@@ -310,7 +309,7 @@ class PostgresqlSession(Session):
                 length = take(1)[0]
                 ended = length < 0
                 if not length:
-                    wait()
+                    _await_bytes(link)
             answer = link.get_result() or answer
             link.get_result()
         if answer.status != pq.ExecStatus.COMMAND_OK:
@@ -391,16 +390,12 @@ class PostgresqlSession(Session):
         self.query(sql("SELECT pg_advisory_xact_lock(hashtextextended({name}, 0))", name=Literal(name)))
 
 
-def _arrivals(link: pq.abc.PGconn) -> Callable[[], None]:
-    """Return a function that waits for more bytes from the server.
+def _await_bytes(link: pq.abc.PGconn) -> None:
+    """Wait for more bytes from the server, and take them.
 
     Where psycopg lets libpq wait, in `get_copy_data(0)`, it keeps the interpreter: no other thread of the process runs
     until the server sends something."""
     arrived = select.poll()
     arrived.register(link.socket, select.POLLIN)
-
-    def wait() -> None:
-        arrived.poll()
-        link.consume_input()
-
-    return wait
+    arrived.poll()
+    link.consume_input()
