@@ -86,7 +86,8 @@ def outcomes(executor: Executor, splits: Sequence[Any], at_once: int = 4) -> dic
         found[outcome.number] = outcome
 
     executor.run(splits, finished, rows.append, at_once)
-    assert rows == sorted(rows)
+    # A split that fails takes back the rows that it had counted while it ran.
+    assert rows == sorted(rows) or any(outcome.error for outcome in found.values())
     assert rows[-1] == sum(outcome.rows for outcome in found.values())
     return found
 
