@@ -12,7 +12,7 @@ import pytest
 from kit import sides
 from kit.copied import Copies
 from kit.orders import Orders
-from kit.pairs import pairs
+from kit.pairs import first_daily, pairs
 from kit.project import FIVE_DAYS, Stories, Story, database_on
 from kit.witness import Witness
 
@@ -54,7 +54,7 @@ def new_orders(
         yield make
 
 
-@pytest.fixture(params=[*pairs("postgresql to mysql"), *pairs("mysql to postgresql")], ids=" to ".join)
+@pytest.fixture(params=first_daily(*pairs("mysql to postgresql"), *pairs("postgresql to mysql")), ids=" to ".join)
 def orders(new_orders: Callable[[str, str], Orders], request: pytest.FixtureRequest) -> Orders:
     return new_orders(*request.param)
 
