@@ -59,6 +59,8 @@ ADOPTED = {day(number): LedgerEntry(1, "adopted", 10, "") for number in range(3,
     ("state", "scope", "settings", "expected"),
     [
         (seen(1, 5, 1), Scope(day(1)), {}, []),
+        # A day that waits is no rule's business.
+        (seen(1, 5, 1, ledger={day(1): LedgerEntry(1, "loaded", 10, "")}), Scope(day(1)), {"hold_back": 2}, []),
         (seen(1, 365, 356), Scope(day(356)), {}, ["note: 355 of 365 values are not in scope (initial_load_count: 10)"]),
         (seen(1, 5, 3, ledger=ADOPTED), Scope(day(3)), {}, ["note: 2 of 5 values are not in scope (adopt: from 3 on)"]),
         (

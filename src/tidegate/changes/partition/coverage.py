@@ -25,7 +25,8 @@ def coverage_of(settings: _PartitionTable, state: TableState, scope: Scope) -> C
     known = {*settled_values(settings, state.source, state.ready), *standing, *state.lake}
     in_scope = sorted(value for value in known if scope.covers(value))
     newest = settings.retain.target
-    beyond = inside - set(newest_values(in_scope, newest))
+    # A value that still waits is not in `in_scope`: it is not beyond the retention either.
+    beyond = inside & (set(in_scope) - set(newest_values(in_scope, newest)))
     rules = (
         Outside(_rule_of_the_floor(settings, state, scope), len(older)),
         Outside("values", state.excluded),
